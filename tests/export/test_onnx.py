@@ -30,11 +30,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
+from tests.needs import need_package
 
 import margrave
-from margrave import datasets
+from margrave import catalogue, datasets
 from margrave.committee import FittedMembers
-from margrave.export import ExportError
+from margrave.export import ExportError, can_export
 from margrave.export._graph import Graph, session
 from margrave.export._preprocessing import quantiles
 from margrave.fuse._log_odds import fit_focused_log_odds, fit_log_odds
@@ -83,6 +84,7 @@ def answers(made, samples):
 
 def check_equal(model, samples, tol=1e-9, made=None):
     """All labels are equal, and scores to the digits they have; returns the share rejected."""
+    assert can_export(model)
     label, score, rejected = answers(made or model.to_onnx(), samples)
     said = model.predict(samples)
     assert label.shape == said.shape
@@ -494,6 +496,7 @@ def test_columns_that_cannot_be_read(cells, kind, tmp_path):
     path.write_text("what was there")
     with pytest.raises(ExportError, match=f"'when'.*{kind}"):
         model.export_onnx(path)
+    assert not can_export(model)
     assert path.read_text() == "what was there"
     assert [one.name for one in tmp_path.iterdir()] == ["model.onnx"]
 
@@ -507,8 +510,10 @@ def test_a_column_of_two_kinds():
     combine = fit_log_odds(
         np.column_stack([CODES, CODES]) - 0.5, committee.gives_probabilities, CODES
     )
+    model = make_model(Scorer(committee, combine, 9), Threshold(0.0, 0.0))
     with pytest.raises(ExportError, match=r"'b'.*category.*number"):
-        make_model(Scorer(committee, combine, 9), Threshold(0.0, 0.0)).to_onnx()
+        model.to_onnx()
+    assert not can_export(model)
 
 
 # What cannot be written
@@ -579,16 +584,33 @@ class Refusing(GaussianNB):
 )
 def test_members_that_cannot_be_written(model, named):
     rows = np.column_stack([X[:, :2], np.arange(N) % 3])
+    steered = made(model.fit(rows, Y))
+    assert not can_export(steered)
     with pytest.raises(ExportError, match="'one'") as raised:
-        made(model.fit(rows, Y)).to_onnx()
+        steered.to_onnx()
     for one in named:
         assert one in str(raised.value)
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_whether_a_member_of_the_catalogue_can_be_written(name):
+    needs = catalogue.describe(name).needs
+    if needs is not None:
+        need_package(name)
+    steered = made(catalogue.make(name, random_state=0).fit(X, Y))
+    try:
+        steered.to_onnx()
+    except ExportError:
+        assert not can_export(steered)
+    else:
+        assert can_export(steered)
 
 
 def test_a_graph_that_answers_otherwise_is_not_taken(monkeypatch):
     model = made(GaussianNB().fit(X, Y))
     model.to_onnx()
     monkeypatch.setattr(GaussianNB, "predict_proba", Refusing.predict_proba)
+    assert not can_export(model)
     with pytest.raises(ExportError, match="GaussianNB"):
         model.to_onnx()
 
@@ -597,6 +619,7 @@ def test_a_member_that_has_not_seen_all_classes():
     knows = Y3 != "birch"
     committee = FittedMembers(["two"], [LinearSVC().fit(X3[knows], Y3[knows])], np.unique(Y3))
     model = make_model(Scorer(committee, SingleMember(False), 9), Offsets(np.zeros(3)))
+    assert not can_export(model)
     with pytest.raises(ExportError, match=r"'two'.*LinearSVC"):
         model.to_onnx()
 
@@ -613,6 +636,8 @@ def test_scores_and_decisions_of_ones_own():
 def test_a_model_must_be_trained():
     with pytest.raises(NotFittedError):
         SteeredClassifier().to_onnx()
+    with pytest.raises(NotFittedError):
+        can_export(SteeredClassifier())
 
 
 @pytest.mark.parametrize("name", ["onnx", "skl2onnx", "onnxruntime"])
@@ -621,6 +646,7 @@ def test_packages_that_are_not_installed(name, monkeypatch):
     for loaded in [one for one in sys.modules if one.split(".")[0] == name]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, name, None)
+    assert not can_export(model)
     with pytest.raises(ImportError, match=rf"\b{name}\b.*\[onnx\]"):
         model.to_onnx()
 

@@ -890,6 +890,32 @@ def test_a_damaged_file_is_told_by_its_line(client):
     assert (file, numbers(what)) == ("", [3, 2, 3])  # in line 3: 2 fields needed, 3 found
 
 
+@pytest.mark.slow
+def test_a_file_in_another_encoding_is_read_as_it_is_offered(client):
+    def sent(**form):
+        file = ("mails.csv", "größe;von;art\n1,5;café;spam\n2,25;Freund;ham\n".encode("cp1252"))
+        return client.http.post("/api/tables", files={"file": file}, data=form)
+
+    answer = sent()
+    assert (answer.status_code, answer.json()["code"]) == (400, "text_format")
+    assert lacks(answer.json()["error"], "mails.csv", "cp1252", "','") == []
+    assert "--" not in answer.json()["error"]
+    fields = answer.json()["fields"]
+    assert fields.pop("example") == "größe;von;art"
+    answer = sent(**fields)
+    assert answer.status_code == 201, answer.text
+    size, sender, _ = answer.json()["columns"]
+    assert (size["name"], size["kind"], size["examples"]) == ("größe", "number", ["1.5", "2.25"])
+    assert sender["examples"] == ["café", "Freund"]
+
+
+@pytest.mark.parametrize("form", [{"encoding": "base64"}, {"decimal": ";"}])
+def test_an_unknown_encoding_is_refused(client, form):
+    file = {"file": ("a.csv", b"a,b\n1,2\n")}
+    answer = client.http.post("/api/tables", files=file, data=form)
+    assert (answer.status_code, answer.json()["error"].partition(":")[0]) == (422, next(iter(form)))
+
+
 def test_a_file_that_is_too_large_is_refused(tmp_path):
     with serving(tmp_path, upload_bytes=1000) as (_, client):
         answer = client.http.post("/api/tables", files={"file": ("a.csv", b"a,b\n" * 20_000)})

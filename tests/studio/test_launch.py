@@ -22,6 +22,7 @@ from margrave import cli, datasets
 from margrave.steer import Dialog
 from margrave.studio import Settings, launch, open_studio, routes_dialogs, view
 from margrave.studio.launch import Beginning, listening, serve
+from margrave.studio.settings import is_loopback
 from margrave.studio.store import Store
 
 SECONDS = 60
@@ -150,6 +151,16 @@ def test_in_the_background_it_serves_until_it_is_terminated(start_studio):
         store.claim("another")  # it has let go of the store
 
 
+@pytest.mark.slow
+def test_on_all_interfaces_it_prints_an_address_for_other_machines(start_studio):
+    studio = start_studio("--host", "0.0.0.0", "--token", "a-token-for-tests")  # noqa: S104
+    urls = [httpx.URL(url) for url in (studio.url, *studio.more_urls(1))]
+    assert [is_loopback(url.host) for url in urls] == [True, False]
+    for url in urls:
+        with httpx.Client(trust_env=False, timeout=30, follow_redirects=True) as http:
+            assert http.get(url).status_code == 200
+
+
 # Where it listens
 
 
@@ -190,8 +201,8 @@ def started(tmp_path, monkeypatch):
         begin = None if data is None else Beginning(str(data), **more)
         said, up = [], threading.Event()
 
-        def ready(url):
-            said.append(url)
+        def ready(urls):
+            said.append(urls[0])
             up.set()
 
         thread = threading.Thread(target=serve, args=(settings, 0, begin, ready))
@@ -256,6 +267,26 @@ def test_a_table_opens_the_dialog_that_it_opened_before(started, tmp_path):
             assert len(user.ok("/dialogs")["dialogs"]) == 3
     assert changed["table"]["id"] != first["table"]["id"]
     assert str(tmp_path) not in str(changed)
+
+
+@pytest.mark.slow
+def test_a_table_in_another_encoding_is_opened_as_its_user_says(started, tmp_path):
+    file = tmp_path / "mails.csv"
+    frame = mails().replace({"spam": {"yes": "où"}})
+    frame.to_csv(file, index=False, sep=";", decimal=",", encoding="cp1252")
+    with started(file, encoding="cp1252", decimal=",") as url:
+        first = trained(url)
+        with user_of(url) as user:
+            columns = user.ok(f"/tables/{first['table']['id']}")["columns"]
+            script = user.get(f"/dialogs/{first['id']}/script.py").text
+    assert [column["kind"] for column in columns] == ["number", "category"]
+    assert set(first["classes"]) == {"no", "où"}
+    assert "encoding='cp1252'" in script
+    assert "decimal=','" in script
+    frame.to_csv(file, index=False)
+    with started(file) as url:  # the same content, which a script has to read in another way
+        again = trained(url)
+    assert again["table"]["id"] != first["table"]["id"]
 
 
 def test_a_table_without_a_likely_target_is_opened_to_choose_one(started, tmp_path):

@@ -18,6 +18,7 @@ from tests.studio.page_parts import (
     record,
     reply,
     step,
+    tab,
     tells,
     to,
     trained,
@@ -154,7 +155,7 @@ def test_levels_are_grown_by_mouse(program, user):
     button(program, Name.GROW).click()
     at_step(program, 1)
     at_rest(program)
-    levels(program, 4)
+    levels(program, 5)
     expect(reply(program)).to_be_visible()
     assert record(user, program)["steps"][1]["strategy"] == "grow"
     step(program, 0).click()
@@ -169,10 +170,10 @@ def test_levels_are_grown_by_mouse(program, user):
     button(program, Name.GROW).click()
     at_step(program, 3)
     at_rest(program)
-    levels(program, 4)
+    levels(program, 5)
     program.reload()
     at_step(program, 3)
-    levels(program, 4)
+    levels(program, 5)
 
 
 def walk_on(page):
@@ -264,7 +265,7 @@ def test_a_program_by_keyboard(program, user):
     at_step(program, 2)
     at_rest(program)
     expect(button(program, Name.GROW)).to_be_focused()
-    levels(program, 4)
+    levels(program, 5)
     assert not program.evaluate("window.pointed")
 
 
@@ -287,3 +288,37 @@ def test_a_program_of_three_classes(show, user):
     at_step(page, 1)
     at_rest(page)
     assert known(user, page)["nodes"][0]["matrix"]["counts"][place[0]][place[1]] <= most
+
+
+def test_growing_avoids_ties(program, show, user, mails_table):
+    """Of two classes an odd number of votes cannot tie, so the number of levels stays odd."""
+    grow = button(program, Name.GROW)
+    odd = grow.inner_text()
+    grow.click()
+    at_step(program, 1)
+    at_rest(program)
+    levels(program, 5)
+    assert grow.inner_text() == odd
+    note = panel(program, "Program").locator(".panel-head p")
+    before = note.inner_text()
+    even = trained(user, mails_table, kind="program", levels=2, members=None)
+    page = show(f"#/d/{even}")
+    levels(page, 2)
+    assert note.inner_text().split(".")[-2] != before.split(".")[-2]
+    assert grow.inner_text() != odd
+    grow.click()
+    at_step(page, 1)
+    at_rest(page)
+    levels(page, 3)
+
+
+def test_a_program_shows_rows_and_no_members(program, user):
+    """It is no committee: nothing is weighted, and no member disagrees with another."""
+    expect(program.get_by_role("tab", name=Name.MEMBERS)).to_have_count(0)
+    shown = tab(program, "Rows")
+    rows = shown.get_by_role("region", name="Rows in the cell").get_by_role("row")
+    n = record(user, program)["steps"][0]["fp"]
+    expect(rows).to_have_count(1 + min(n, 25))
+    expect(shown.get_by_role("img")).to_be_visible()  # the margins
+    expect(shown.get_by_role("region", name=Name.MEMBERS, exact=True)).to_have_count(0)
+    expect(shown.get_by_role("heading", name=Name.DISAGREEMENT)).to_have_count(0)

@@ -684,3 +684,57 @@ def test_the_same_table_is_taken_again(show, studio_server, user, mails_table):
     expect(panel(page, "Frontier").locator(".empty")).to_contain_text("alice, bob, carol")
     page.get_by_role("link", name="Start again with a positive class").click()
     expect(page.get_by_role("heading", name="mails.csv")).to_be_visible()
+
+
+def test_a_file_is_prepared_and_may_be_refused(show, user, mails_table):
+    """While the server makes it, the link says so and starts no other; then the file has a name."""
+    page = show(f"#/d/{trained(user, mails_table)}/accept", allow=(REFUSED.format(400),))
+    link = page.get_by_role("link", name=Name.SCRIPT_FILE)
+    held = []
+    page.route("**/script.py", lambda route: held.append(route))
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(link).to_have_attribute("aria-busy", "true")
+    expect(link).to_be_disabled()
+    expect(link.locator(".spinner-ring")).to_be_visible()
+    page.keyboard.press("Enter")
+    with page.expect_download() as download:
+        held[0].fulfill(body="print()", content_type="text/x-python")
+    assert download.value.suggested_filename == "script.py"
+    assert download.value.path().read_text() == "print()"
+    expect(link).to_be_enabled()
+    expect(link).to_be_focused()
+    assert len(held) == 1
+    page.keyboard.press("Enter")
+    expect(link).to_be_disabled()
+    held[1].fulfill(status=400, json={"error": "There is no table."})
+    expect(alert(page)).to_have_text("There is no table.")
+    expect(link).to_be_enabled()
+
+
+def test_the_part_of_the_plot_is_kept(show, user, mails_table):
+    """While another tab is open, and for this dialog only."""
+    page = show(f"#/d/{trained(user, mails_table)}/frontier")
+    whole_plot = button(page, "Everything")
+    expect(whole_plot).to_have_attribute("aria-pressed", "false")
+    whole_plot.click()
+    tab(page, "Costs")
+    expect(whole_plot).to_have_count(0)
+    tab(page, "Frontier")
+    expect(whole_plot).to_have_attribute("aria-pressed", "true")
+    page = show(f"#/d/{trained(user, mails_table)}/frontier")
+    expect(whole_plot).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_dialog_at_its_start_had_requests(show, user, mails_table):
+    """The list does not say of it what it says of a dialog without any request."""
+    fresh, back = trained(user, mails_table), trained(user, mails_table, "fp <= 30%")
+    user.post(f"/dialogs/{back}/undo")
+    page = show(fresh=True)
+
+    def request(dialog):
+        line = page.get_by_role("listitem").filter(has=page.locator(f"a[href='#/d/{dialog}']"))
+        return line.locator(".dialog-line-preference").inner_text()
+
+    expect(page.locator(f"a[href='#/d/{back}']")).to_be_visible()
+    assert request(back) != request(fresh)

@@ -76,9 +76,17 @@ class Tree:
 
 
 class Graph:
-    """The operators, constants and inputs of a model, in the order in which they are added."""
+    """The operators, constants and inputs of a model, in the order in which they are added.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    outline : bool
+        Whether to leave out operators and constants, which is fast. The functions that convert a
+        model refuse the same models.
+    """
+
+    def __init__(self, *, outline: bool = False) -> None:
+        self.outline = outline
         self.onnx = package("onnx")
         self.numpy_helper = package("onnx.numpy_helper")
         self.nodes: list[Any] = []
@@ -122,16 +130,30 @@ class Graph:
     def constant(self, value: NDArray[Any] | float) -> str:
         """Add a constant: a float as a double, an array as it is."""
         array = np.asarray(value, dtype=np.float64) if isinstance(value, float) else value
-        name = self.name(f"/constant_{len(self.constants)}")
-        self.constants.append(self.numpy_helper.from_array(np.asarray(array), name))
+        name = self.name(f"/constant_{len(self._used_names)}")
+        if not self.outline:
+            self.constants.append(self.numpy_helper.from_array(np.asarray(array), name))
         return name
 
     def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
-        """Add an operator and return its output."""
+        """Add an operator and return its output; an array of integers or bytes is a list."""
         names = [o if isinstance(o, str) else self.constant(o) for o in operands]
-        output = self.name(f"/{operator}_{len(self.nodes)}")
-        self.nodes.append(self.onnx.helper.make_node(operator, names, [output], **attributes))
+        output = self.name(f"/{operator}_{len(self._used_names)}")
+        if self.outline:
+            return output
+        arrays = {name: a for name, a in attributes.items() if isinstance(a, np.ndarray)}
+        others = {name: a for name, a in attributes.items() if name not in arrays}
+        node = self.onnx.helper.make_node(operator, names, [output], **others)
+        # make_node checks lists element by element, which is slow for the nodes of a forest.
+        node.attribute.extend(self._list(name, array) for name, array in arrays.items())
+        self.nodes.append(node)
         return output
+
+    def _list(self, name: str, array: NDArray[Any]) -> Any:
+        make, values = self.onnx.AttributeProto, array.tolist()
+        if array.dtype.kind == "S":
+            return make(name=name, type=make.STRINGS, strings=values)
+        return make(name=name, type=make.INTS, ints=values)
 
     def doubles(self, tensor: str) -> str:
         """Cast a tensor to double precision."""
@@ -205,24 +227,24 @@ class Graph:
         leaf = joined["is_leaf"].astype(bool)
         counts = np.array([int(tree.is_leaf.sum()) for tree in trees])
         numbers = np.concatenate([np.arange(count) for count in counts]).astype(np.float64)
-        mode = "BRANCH_LT" if strict else "BRANCH_LEQ"
+        mode = b"BRANCH_LT" if strict else b"BRANCH_LEQ"
         tensor = self.numpy_helper.from_array
         leaf_in_tree = self.add(
             "TreeEnsembleRegressor",
             x,
             domain=ML,
             n_targets=len(trees),
-            nodes_treeids=ids.tolist(),
-            nodes_nodeids=nodes.tolist(),
-            nodes_modes=np.where(leaf, "LEAF", mode).tolist(),
-            nodes_featureids=np.where(leaf, 0, joined["feature"]).tolist(),
+            nodes_treeids=ids,
+            nodes_nodeids=nodes,
+            nodes_modes=np.where(leaf, b"LEAF", mode),
+            nodes_featureids=np.where(leaf, 0, joined["feature"]),
             nodes_values_as_tensor=tensor(np.where(leaf, 0.0, joined["threshold"]), "thresholds"),
-            nodes_truenodeids=np.where(leaf, 0, joined["left"]).tolist(),
-            nodes_falsenodeids=np.where(leaf, 0, joined["right"]).tolist(),
-            nodes_missing_value_tracks_true=np.where(leaf, 0, joined["missing_left"]).tolist(),
-            target_treeids=ids[leaf].tolist(),
-            target_nodeids=nodes[leaf].tolist(),
-            target_ids=ids[leaf].tolist(),
+            nodes_truenodeids=np.where(leaf, 0, joined["left"]),
+            nodes_falsenodeids=np.where(leaf, 0, joined["right"]),
+            nodes_missing_value_tracks_true=np.where(leaf, 0, joined["missing_left"]),
+            target_treeids=ids[leaf],
+            target_nodeids=nodes[leaf],
+            target_ids=ids[leaf],
             target_weights_as_tensor=tensor(numbers, "leaves"),
         )
         return self.add("Add", self.integers(leaf_in_tree), np.cumsum(counts) - counts)

@@ -44,12 +44,8 @@ def to_onnx(model: Any) -> bytes:
         If a member or a column has no equivalent in ONNX.
     """
     check_is_fitted(model, "scorer_")
-    package("onnxruntime")
-    graph, scorer, decision = Graph(), model.scorer_, model.decision_
-    samples = _convert_samples(graph, model)
-    raw, single = _convert_members(graph, scorer, samples)
-    scores = convert_scores(graph, scorer, raw)
-    codes, compared = _decide(graph, decision, scores)
+    graph = Graph()
+    codes, compared, single = _convert(graph, model)
     labels, k, proto = _label_table(model), len(model.classes_), graph.onnx.TensorProto
     onnx_model = graph.model(
         {
@@ -69,6 +65,37 @@ def to_onnx(model: Any) -> bytes:
             "The model cannot be written as ONNX: it is too large, or onnxruntime cannot load it."
         ) from error
     return content
+
+
+def can_export(model: Any) -> bool:
+    """Return whether :func:`to_onnx` can convert a model, without writing it.
+
+    Parameters
+    ----------
+    model : SteeredClassifier
+        A fitted model.
+
+    Returns
+    -------
+    bool
+        False if a part of the model has no equivalent in ONNX, or if the extra ``onnx`` is not
+        installed.
+    """
+    check_is_fitted(model, "scorer_")
+    try:
+        _convert(Graph(outline=True), model)
+    except (ExportError, ImportError):
+        return False
+    return True
+
+
+def _convert(graph: Graph, model: Any) -> tuple[str, str, list[str]]:
+    """Return the predicted codes, the compared scores, and the members in single precision."""
+    package("onnxruntime")
+    samples = _convert_samples(graph, model)
+    raw, single = _convert_members(graph, model.scorer_, samples)
+    scores = convert_scores(graph, model.scorer_, raw)
+    return *_decide(graph, model.decision_, scores), single
 
 
 def _make_metadata(model: Any, graph: Graph, single: list[str]) -> dict[str, str]:

@@ -114,8 +114,19 @@ class JobTable:
             dialog = insert_dialog(session, owner, title, table_id, choices)
             return dialog, self._insert(session, owner, TRAIN, dialog.id, {})
 
-    def add(self, owner: str, kind: str, dialog_id: str, arguments: Record) -> JobRow:
+    def add(
+        self, owner: str, kind: str, dialog_id: str, arguments: Record, *, lease: bool = False
+    ) -> JobRow:
         """Add a job on a user's dialog.
+
+        Parameters
+        ----------
+        owner, kind, dialog_id : str
+            The user, what the job does, and the dialog.
+        arguments : dict
+            The arguments of the work, as plain data.
+        lease : bool, default=False
+            Whether to lease it to this process at once, unless other jobs are waiting.
 
         Raises
         ------
@@ -133,7 +144,12 @@ class JobTable:
                 if dialog.state == "ready":
                     raise Conflict("This dialog is already trained.")
                 dialog.state, dialog.error = "training", None
-            return self._insert(session, owner, kind, dialog_id, arguments)
+            job = self._insert(session, owner, kind, dialog_id, arguments)
+            if lease and _order(session, kind == TRAIN) == [job.id]:
+                job.state, job.process, job.attempts = "running", self.process, 1
+                job.started = self._clock(session)
+                job.expires = job.started + LEASE
+            return job
 
     def _insert(
         self, session: Session, owner: str, kind: str, dialog_id: str, arguments: Record

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any
 
@@ -116,6 +117,29 @@ class Handle:
         return Ended(self.job.id, self._process, {"state": state, **values})
 
 
+class _Line(SimpleQueue[JobRow | None]):
+    """Wakes workers: with a job that is leased to this process, or None to look in the store."""
+
+    def __init__(self) -> None:
+        self._n_waiting = 0  # workers
+        self._lock = threading.Lock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a worker waits that nothing has woken."""
+        return self._n_waiting > self.qsize()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> JobRow | None:
+        """Wait for the next job."""
+        with self._lock:
+            self._n_waiting += 1
+        try:
+            return super().get(block, timeout)
+        finally:
+            with self._lock:
+                self._n_waiting -= 1
+
+
 class Jobs:
     """The jobs of a studio.
 
@@ -134,7 +158,7 @@ class Jobs:
         self.table = table
         self._work = dict(work)
         self._closing = threading.Event()
-        self._news = {True: threading.Event(), False: threading.Event()}  # by line: for training?
+        self._lines = {True: _Line(), False: _Line()}  # for training, and for all other jobs
         self._lock = threading.Lock()
         self._running: dict[str, Handle] = {}
         self._listeners: dict[str, set[Callable[[], object]]] = {}
@@ -157,14 +181,15 @@ class Jobs:
         """Add a dialog, and the job that trains it."""
         self._check_open()
         dialog, job = self.table.begin(owner, title, table_id, choices)
-        self._news[True].set()
+        self._lines[True].put(None)
         return dialog, job
 
     def submit(self, owner: str, kind: str, dialog_id: str, arguments: Record) -> JobRow:
         """Add a job, which runs when it is its turn; see :meth:`JobTable.add`."""
         self._check_open()
-        job = self.table.add(owner, kind, dialog_id, arguments)
-        self._news[kind == TRAIN].set()
+        line = self._lines[kind == TRAIN]
+        job = self.table.add(owner, kind, dialog_id, arguments, lease=line.is_idle)
+        line.put(job if job.state == "running" else None)
         return job
 
     def _check_open(self) -> None:
@@ -193,7 +218,8 @@ class Jobs:
         with self._listening(job.id, news.set):
             while True:
                 news.clear()
-                job = self.table.find(job.owner, job.id)
+                if job.id not in self._running:
+                    job = self.table.find(job.owner, job.id)
                 left = until - monotonic()
                 if job.is_finished or left <= 0:
                     return job
@@ -253,8 +279,9 @@ class Jobs:
         """
         until = monotonic() + timeout
         self._closing.set()
-        for event in self._news.values():
-            event.set()
+        for line in self._lines.values():
+            for _ in self._threads:
+                line.put(None)
         for handle in tuple(self._running.values()):
             handle.is_closing = True
             handle.stop()
@@ -275,18 +302,19 @@ class Jobs:
     def _serve(self, training: bool) -> None:
         """The loop of a worker thread."""
         threadpool_limits(1, user_api="openmp")  # of this thread: jobs share the cores
-        news = self._news[training]
+        line = self._lines[training]
         while not self._closing.is_set():
-            try:
-                job = self.table.claim(training)
-            except StoreError:
-                _log.exception("The store gave no job.")
-                job = None
-            if job is not None:
+            job = line.get()
+            while not self._closing.is_set() and (job := job or self._claim(training)):
                 self._run(job)
-            elif not self._closing.is_set():
-                news.wait()
-                news.clear()
+                job = None
+
+    def _claim(self, training: bool) -> JobRow | None:
+        try:
+            return self.table.claim(training)
+        except StoreError:
+            _log.exception("The store gave no job.")
+            return None
 
     def _run(self, job: JobRow) -> None:
         handle = self._running[job.id] = Handle(job, self.table.process, self._report)
@@ -338,5 +366,6 @@ class Jobs:
             if job_id in running:
                 running[job_id].stop()
         if self.table.reclaim():
-            for event in self._news.values():
-                event.set()
+            for line in self._lines.values():
+                if line.is_idle:
+                    line.put(None)

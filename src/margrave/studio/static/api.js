@@ -9,12 +9,13 @@ const UNREACHABLE = 'The studio cannot be reached. Nothing that was saved is los
 
 /** An error message of the server; status 0 if the server cannot be reached. */
 export class ApiError extends Error {
-  /** @param {string} message @param {number} status @param {string | null} [code] */
-  constructor(message, status, code = null) {
+  /** @param {string} message @param {number} status @param {string | null} [code] @param {Record<string, any>} [fields] */
+  constructor(message, status, code = null, fields = {}) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.code = code;
+    this.fields = fields;
   }
 }
 
@@ -46,7 +47,8 @@ export const link = {
 /** @param {number} status @param {any} body */
 function refusal(status, body) {
   const message = body && typeof body.error === 'string' ? body.error : null;
-  return new ApiError(message ?? `The studio responded with an error (${status}).`, status, body?.code);
+  const text = message ?? `The studio responded with an error (${status}).`;
+  return new ApiError(text, status, body?.code, body?.fields ?? {});
 }
 
 /**
@@ -84,6 +86,20 @@ async function request(method, path, body, signal) {
 /** @param {string} path such as "/api/dialogs" @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = (path, signal) => request('GET', path, undefined, signal);
 
+/** The content of a file for download. @param {string} path @returns {Promise<Blob>} */
+export async function getFile(path) {
+  let response;
+  try {
+    response = await fetch(path, { cache: 'no-store' });
+    if (response.ok) return await response.blob();
+  } catch {
+    link.set('down');
+    throw new ApiError(UNREACHABLE, 0);
+  }
+  link.set(response.status === 401 ? 'locked' : 'up');
+  throw refusal(response.status, await response.json().catch(() => null));
+}
+
 /** @param {string} path @param {object} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const post = (path, body = {}, signal) => request('POST', path, body, signal);
 
@@ -101,11 +117,11 @@ export function query(path, values) {
 }
 
 /**
- * Send a file as the multipart field "file", and report the fraction (0 to 1) that has been sent.
- * @param {string} path @param {File} file @param {(fraction: number) => void} report
+ * Send a form with a file, and report the fraction (0 to 1) that has been sent.
+ * @param {string} path @param {Record<string, string | File>} fields @param {(fraction: number) => void} report
  * @param {AbortSignal} [signal] @returns {Promise<any>}
  */
-export function upload(path, file, report, signal) {
+export function upload(path, fields, report, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
     sending.open('POST', path);
@@ -131,7 +147,7 @@ export function upload(path, file, report, signal) {
     sending.onabort = () => reject(new DOMException('The upload was stopped.', 'AbortError'));
     signal?.addEventListener('abort', () => sending.abort());
     const form = new FormData();
-    form.append('file', file);
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
     sending.send(form);
   });
 }

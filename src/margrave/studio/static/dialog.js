@@ -36,6 +36,9 @@ const TABS = [
   { id: 'accept', name: 'Accept', load: () => import('./accept.js'), part: 'AcceptPanel' },
 ];
 
+/** The name of a tab; a program or a single classifier has no members to compare. @param {typeof TABS[number]} tab @param {Dialog} dialog */
+const nameOf = (tab, dialog) => (tab.id === 'members' && dialog.members.length < 2 ? 'Rows' : tab.name);
+
 /** The panel of a tab, loaded when it is first opened. @param {PanelProps & {tab: typeof TABS[number]}} props */
 function Panel({ tab, dialog, act }) {
   const [part, setPart] = useState(/** @type {any} */ (null));
@@ -86,24 +89,24 @@ function Tabs({ dialog, act, current, open }) {
   return html`<section class="tabs" aria-label="Views">
     <div class="tab-list" role="tablist" aria-label="Views" ref=${list} onKeyDown=${keys}>
       ${TABS.map(
-        ({ id, name }) =>
+        (one) =>
           html`<button
-            key=${id}
+            key=${one.id}
             type="button"
             role="tab"
-            id=${`tab-${id}`}
+            id=${`tab-${one.id}`}
             class="tab"
-            aria-selected=${id === tab.id}
+            aria-selected=${one === tab}
             aria-controls="tab-panel"
-            tabindex=${id === tab.id ? 0 : -1}
-            onClick=${() => open(id)}
+            tabindex=${one === tab ? 0 : -1}
+            onClick=${() => open(one.id)}
           >
-            ${name}
+            ${nameOf(one, dialog)}
           </button>`,
       )}
     </div>
     <div class="panel tab-panel" role="tabpanel" id="tab-panel" aria-labelledby=${`tab-${tab.id}`} tabindex="0">
-      <${Boundary} key=${tab.id} what=${`“${tab.name}”`}>
+      <${Boundary} key=${tab.id} what=${`“${nameOf(tab, dialog)}”`}>
         <${Panel} key=${tab.id} tab=${tab} dialog=${dialog} act=${act} />
       <//>
     </div>

@@ -20,6 +20,9 @@ const ZOOMS = [
   { name: 'whole', text: 'Everything' },
 ];
 
+/** The part of the plot that a dialog shows, which lasts while another tab is open. @type {Map<string, Zoom>} */
+const zooms = new Map();
+
 /** The reachable trade-offs. @param {PanelProps} props */
 export const FrontierPanel = ({ dialog, act }) =>
   dialog.positive === null
@@ -72,7 +75,8 @@ export function NoPositive({ dialog }) {
  */
 function Drawn({ dialog, act, frontier, loading }) {
   const here = stepOf(dialog, dialog.position);
-  const [zoom, setZoom] = useState(/** @type {Zoom} */ ('steps'));
+  const [zoom, setZoom] = useState(zooms.get(dialog.id) ?? /** @type {Zoom} */ ('steps'));
+  useEffect(() => void zooms.set(dialog.id, zoom), [dialog.id, zoom]);
   const [limit, setLimit] = useState(here?.fp ?? 0);
   useEffect(() => setLimit(here?.fp ?? 0), [dialog.position]);
   const chosen = frontier.best[within(frontier.best, limit)];

@@ -1,7 +1,8 @@
 // The small components that every part of the page uses. Import them from kit.js.
 // @ts-check
 
-import { html, useEffect, useErrorBoundary, useRef } from './kit_core.js';
+import { getFile } from './api.js';
+import { announce, html, useEffect, useErrorBoundary, useRef, useState } from './kit_core.js';
 import { columnText, count, labelText, rate, sentence } from './kit_format.js';
 
 /** @typedef {import('./types.js').Matrix} Matrix */
@@ -67,12 +68,47 @@ export function Modal({ title, onClose, children, actions }) {
   </dialog>`;
 }
 
-/** A link to download a file. @param {{href: string, name?: string, children?: any, note?: any}} props */
-export function DownloadLink({ href, name = '', children, note }) {
-  return html`<a class="download" href=${href} download=${name}>
-    <${Icon} name="download" /><span class="download-name">${children}</span>
-    ${note ? html`<span class="muted">${note}</span>` : null}
-  </a>`;
+/**
+ * A link to download a file, which the server may need seconds to prepare, or may refuse.
+ * @param {{href: string, name: string, children?: any, note?: any}} props
+ */
+export function DownloadLink({ href, name, children, note }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  useEffect(() => setProblem(''), [href]);
+  /** @param {MouseEvent} event */
+  const download = async (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // the browser opens the link elsewhere
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setProblem('');
+    announce(`Preparing ${name}.`);
+    try {
+      saveFile(await getFile(href), name);
+      announce(`${name} is ready.`);
+    } catch (error) {
+      setProblem(sentence(error));
+    }
+    setBusy(false);
+  };
+  return html`<div class="download-box">
+    <a class="download" href=${href} download=${name} aria-busy=${busy} aria-disabled=${busy} onClick=${download}>
+      ${busy ? html`<span class="spinner-ring" aria-hidden="true"></span>` : html`<${Icon} name="download" />`}
+      <span class="download-name">${children}</span>
+      ${busy ? html`<span class="muted">preparing the file</span>` : note ? html`<span class="muted">${note}</span>` : null}
+    </a>
+    ${problem ? html`<p class="bad small" role="alert">${problem}</p>` : null}
+  </div>`;
+}
+
+/** @param {Blob} content @param {string} name */
+function saveFile(content, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href)); // after the click is handled
 }
 
 /**

@@ -1,4 +1,4 @@
-// The members panel: the errors of each member, the margins of the committee, the disagreement, and rows.
+// The members panel: the errors and the disagreement of several members, the margins, and the rows in a cell.
 // @ts-check
 
 import { get } from './api.js';
@@ -18,6 +18,7 @@ export function MembersPanel({ dialog, act }) {
     [dialog.id, dialog.position, dialog.steps.length],
   );
   const members = /** @type {Members | null} */ (data);
+  const several = dialog.members.length > 1;
   const rows = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     if (act.cell) rows.current?.scrollIntoView({ block: 'start' });
@@ -34,9 +35,9 @@ export function MembersPanel({ dialog, act }) {
       : null}
     ${!error && !members ? html`<${Spinner} label="Loading the members" />` : null}
     ${members
-      ? html`<${Weights} dialog=${dialog} members=${members} />
+      ? html`${several ? html`<${Weights} dialog=${dialog} members=${members} />` : null}
           <${Margins} margins=${members.margins} />
-          ${members.members.length > 1
+          ${several
             ? html`<${Split} split=${members.split} of=${members.members.length} />
                 <${Disagreement} disagreement=${members.disagreement} />`
             : null}`
@@ -48,7 +49,7 @@ export function MembersPanel({ dialog, act }) {
 }
 
 /** What the weights mean. */
-const WEIGHTS = 'The weights of the members by the rank margin, which is half of the score (the other half is a logistic regression on all members)';
+const WEIGHTS = 'The rank margin gives these weights to the members; a logistic regression on all members adds to the score';
 
 /** @param {{dialog: Dialog, members: Members}} props */
 function Weights({ dialog, members: data }) {
@@ -137,7 +138,7 @@ function Margins({ margins }) {
   const right = margins.right.reduce((sum, n) => sum + n, 0);
   const wrong = margins.wrong.reduce((sum, n) => sum + n, 0);
   return html`<section class="panel-part">
-    <h3>Margins of the committee</h3>
+    <h3>Margins of the predictions</h3>
     <${Chart}
       option=${option}
       label=${`Margins of ${count(right)} rows predicted right and ${count(wrong)} predicted wrong, in ${margins.right.length} bins.`}

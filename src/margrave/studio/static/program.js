@@ -62,6 +62,12 @@ function NoProgram({ dialog }) {
   <//>`;
 }
 
+/** What the number of levels means for two classes, and how the program grows. */
+const TIES = {
+  odd: 'It grows by two levels, since an odd number of levels avoids ties.',
+  even: 'With an even number of levels the votes can tie; one more level avoids this.',
+};
+
 /**
  * @param {{act: Act, program: Program, loading: boolean, threshold: number,
  *   onThreshold: (threshold: number) => void}} props
@@ -69,6 +75,9 @@ function NoProgram({ dialog }) {
 function Shown({ act, program, loading, threshold, onThreshold }) {
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const [walked, setWalked] = useState(/** @type {string[] | null} */ (null));
+  const two = program.classes.length === 2;
+  const even = program.levels % 2 === 0;
+  const more = two && !even ? 2 : 1;
   const weak = program.weak.flatMap((id) => program.nodes.filter((node) => node.id === id));
   const ahead = walked && weak.filter((node) => !walked.includes(keyOf(node)));
   const walking = ahead?.[0] ?? null;
@@ -97,8 +106,8 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
     <div class="panel-head">
       <h2>The program</h2>
       <div class="row">
-        <button type="button" class="button" disabled=${act.busy} onClick=${() => act.run('program/grow', { levels: 1 })}>
-          Grow a level
+        <button type="button" class="button" disabled=${act.busy} onClick=${() => act.run('program/grow', { levels: more })}>
+          Grow ${more === 1 ? 'a level' : 'two levels'}
         </button>
         <button
           type="button"
@@ -111,7 +120,7 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
       </div>
       <p class="muted">
         ${plural(program.levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a row to
-        the side of its prediction; the class with the most votes wins.
+        the side of its prediction; the class with the most votes wins. ${two ? TIES[even ? 'even' : 'odd'] : ''}
       </p>
     </div>
     <${Sides} program=${program} />

@@ -47,7 +47,7 @@ function Line({ line, rename, remove }) {
       ${
         line.preference
           ? html`<code title=${line.preference}>${line.preference}</code>`
-          : html`<span class="muted small">no request yet</span>`
+          : html`<span class="muted small">${line.steps > 1 ? 'the current step has no limits' : 'no request yet'}</span>`
       }
     </div>
     <span class="muted small dialog-line-steps">

@@ -274,6 +274,42 @@ def test_bad_options(run, more, named):
     assert re.search(named, bad(run, TABLE, *more))
 
 
+EUROPE = "links;sender;when;spam\n" + "1,5;é;5;no\n2,5;b;6;yes\n" * 20
+
+
+def test_other_encodings_and_decimal_marks(run, ready):
+    message = bad(run, EUROPE.encode("cp1252"))
+    assert re.search(r"^t\.csv.*\b2\b.*--encoding cp1252 --decimal ','", message)
+    code, out, _ = run("steer", "t.csv", *ASK, "--json")
+    told = json.loads(out)
+    assert (code, told["code"]) == (2, "text_format")
+    assert (told["fields"]["encoding"], told["fields"]["decimal"]) == ("cp1252", ",")
+    message = bad(run, EUROPE.encode("cp1252"), "--encoding", "cp1252")
+    assert re.search(r"^t\.csv.*'1,5'.*'links'.*--decimal ','.*--decimal '\.'", message)
+    run("steer", "t.csv", *ASK, "--encoding", "cp1252", "--decimal", ",")
+    X = ready[-1]["X"]
+    assert X["links"].tolist() == [1.5, 2.5] * 20
+    assert X["sender"].tolist() == ["é", "b"] * 20
+    run("steer", "t.csv", *ASK, "--encoding", "cp1252", "--decimal", ".")
+    assert ready[-1]["X"]["links"].tolist() == ["1,5", "2,5"] * 20
+    gap = (EUROPE + "1,5;é;5;\n").encode("utf-16")
+    message = bad(run, gap, "--encoding", "utf-16", "--decimal", ",")
+    assert re.search(r"--target.*'spam'.*t\.csv.*\b42\b", message)
+
+
+def test_what_is_no_text_file_has_no_encoding(run):
+    Path("folder").mkdir()
+    for data in ("spambase", "folder"):
+        for more in (("--encoding", "utf-8"), ("--decimal", ",")):
+            code, _, err = run("steer", data, *ASK, *more)
+            assert code == 2
+            assert re.search(f"--encoding.*--decimal.*{data}", err)
+    for command in (("predict", "m.skops", "folder"), ("check", "m.skops", "folder", *ASK[:2])):
+        code, _, err = run(*command, "--decimal", ",")
+        assert code == 2
+        assert re.search("--encoding.*--decimal.*folder", err)
+
+
 def test_gaps_in_times_and_groups_are_reported_with_their_line(run):
     gap = TABLE + "3,c,,no\n3,,7,no\n"
     assert re.search(r"--time.*'when'.*t\.csv.*\b42\b", bad(run, gap, "--time", "when"))
@@ -389,6 +425,27 @@ def test_answers_are_those_of_the_model_whatever_the_order_of_the_columns(run, t
     told = json.loads(text)
     assert (told["n"], told["rejected"], told["ignored"]) == (40, 0, ["extra"])
     assert [row["label"] for row in told["predictions"]] == answers["label"].tolist()
+
+
+def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, trained):
+    frame = mail(200, seed=2)
+    frame["links"] += 0.5
+    frame.loc[0, "sender"] = "é"
+    frame.to_csv("utf-8.csv", index=False)
+    frame.to_csv("cp1252.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    told, model = ("--encoding", "cp1252", "--decimal", ","), trained / "model.skops"
+    assert run("predict", model, "cp1252.csv")[0] == 2
+    found = run("predict", model, "cp1252.csv", *told)
+    assert found == (0, run("predict", model, "utf-8.csv")[1], found[2])
+    assert run("check", model, "cp1252.csv", "--target", "spam")[0] == 2
+    code, out, _ = run("check", model, "cp1252.csv", "--target", "spam", *told)
+    wanted = run("check", model, "utf-8.csv", "--target", "spam")
+    assert (code, out.replace("cp1252.csv", "utf-8.csv")) == wanted[:2]
+    frame.loc[7, "spam"] = None
+    frame.to_csv("gap.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    code, _, err = run("check", model, "gap.csv", "--target", "spam", *told)
+    assert code == 2
+    assert re.search(r"--target.*'spam'.*gap\.csv.*\b9\b", err)
 
 
 def test_missing_columns_are_named(run, trained):

@@ -30,7 +30,9 @@ for preference in ("fp <= 2%", "fp <= 1%", "fn <= 3%"):
     dialog.prefer(preference)
 trajectory = [(reply.after.fp, reply.after.fn) for reply in dialog.history]
 _, ax = plt.subplots(figsize=(9, 6))
-FrontierDisplay(dialog.frontier()).plot(ax=ax, trajectory=trajectory)
+FrontierDisplay(dialog.frontier()).plot(
+    ax=ax, trajectory=trajectory, parents=dialog.parents
+)
 plt.tight_layout()
 
 # %%

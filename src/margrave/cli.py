@@ -101,6 +101,8 @@ def steer(
     out: Path,
     target: str | None,
     positive: str | None,
+    encoding: str | None,
+    decimal: str | None,
     confidence: float,
     certify: str,
     group: str | None,
@@ -121,6 +123,7 @@ def steer(
     from margrave.app.terminal import progress
 
     _check_paths({"--out": out, "--report": report, "--dialog": dialog}, data)
+    _check_text_format(Path(data), encoding, decimal)
     chosen = (
         None if strategies is None else [strategy.strip() for strategy in strategies.split(",")]
     )
@@ -145,7 +148,7 @@ def steer(
             stack.enter_context(use_cluster(None, local=cluster is None))
         else:
             samples = samples_of(
-                find_table(data),
+                find_table(data, encoding=encoding, decimal=decimal),
                 target=target,
                 positive=positive,
                 group=group,
@@ -240,6 +243,15 @@ def _check_paths(paths: dict[str, Path | None], data: str) -> None:
             raise ValueError(f"{option} must name a file of its own; {path} is also {other}.")
 
 
+def _check_text_format(path: Path, encoding: str | None, decimal: str | None) -> None:
+    """Refuse the options of a text file for a folder."""
+    if path.is_dir() and not (encoding is None and decimal is None):
+        raise ValueError(
+            f"--encoding and --decimal must be left out for a folder of Parquet files; got them "
+            f"for {path}."
+        )
+
+
 def _print_written(printer: Printer, written: dict[str, str | None], out: Path) -> None:
     for kind, path in written.items():
         if path is not None:
@@ -252,12 +264,22 @@ def _print_written(printer: Printer, written: dict[str, str | None], out: Path) 
         printer.text(f"To use it: margrave predict {model} NEW.csv --out predictions.csv")
 
 
-def predict(*, model: Path, new: Path, out: Path | None, cluster: str | None, as_json: bool) -> int:
+def predict(
+    *,
+    model: Path,
+    new: Path,
+    out: Path | None,
+    encoding: str | None,
+    decimal: str | None,
+    cluster: str | None,
+    as_json: bool,
+) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
     from margrave.app.predictions import predict_folder, predict_rows, select_features
     from margrave.app.tables import csv_text, read_table, write_table
     from margrave.steer import SteeredClassifier
 
+    _check_text_format(new, encoding, decimal)
     if not new.is_dir():
         _check_paths({"--out": out}, str(new))
     classifier = SteeredClassifier.load(model)
@@ -265,7 +287,8 @@ def predict(*, model: Path, new: Path, out: Path | None, cluster: str | None, as
         if new.is_dir():
             record = predict_folder(classifier, new, out)
         else:
-            X, ignored = select_features(classifier, read_table(new))
+            table = read_table(new, encoding=encoding, decimal=decimal)
+            X, ignored = select_features(classifier, table)
             predictions = predict_rows(classifier, X)
             if out is not None:
                 write_table(predictions, out)
@@ -285,7 +308,9 @@ def predict(*, model: Path, new: Path, out: Path | None, cluster: str | None, as
     return 0
 
 
-def check(*, model: Path, labelled: Path, target: str) -> int:
+def check(
+    *, model: Path, labelled: Path, target: str, encoding: str | None, decimal: str | None
+) -> int:
     """Check a guarantee on newly labelled rows; the exit code is 4 if it no longer holds."""
     from margrave.app.predictions import check_folder, select_features
     from margrave.app.samples import Table, read_labels
@@ -293,11 +318,13 @@ def check(*, model: Path, labelled: Path, target: str) -> int:
     from margrave.app.terminal import Printer
     from margrave.steer import SteeredClassifier
 
+    _check_text_format(labelled, encoding, decimal)
     classifier = SteeredClassifier.load(model)
     if labelled.is_dir():
         result = check_folder(classifier, labelled, target)
     else:
-        table = Table(read_table(labelled), labelled.name, labelled)
+        frame = read_table(labelled, encoding=encoding, decimal=decimal)
+        table = Table(frame, labelled.name, labelled, encoding=encoding)
         y = read_labels(table, target, classifier.classes_)
         X, _ = select_features(classifier, table.frame.drop(columns=target))
         result = classifier.check(X, y)
@@ -320,6 +347,8 @@ def studio(
     data: str | None,
     target: str | None,
     positive: str | None,
+    encoding: str | None,
+    decimal: str | None,
     port: int | None,
     host: str,
     store: str | None,
@@ -337,16 +366,19 @@ def studio(
         message = missing_extra("margrave studio", str(error.name), "studio")
         raise ImportError(message) from error
 
-    def ready(url: str) -> None:
-        sys.stdout.write(f"Margrave studio: {url}\n")
+    def ready(urls: list[str]) -> None:
+        for place, url in zip(("Margrave studio", "From other machines"), urls, strict=False):
+            sys.stdout.write(f"{place}: {url}\n")
         sys.stdout.flush()
         if browser:
-            webbrowser.open(url)
+            webbrowser.open(urls[0])
 
-    if data is None and (target is not None or positive is not None):
-        raise ValueError("--target and --positive need DATA, which is missing.")
+    if data is None and any(each is not None for each in (target, positive, encoding, decimal)):
+        raise ValueError(
+            "--target, --positive, --encoding and --decimal need DATA, which is missing."
+        )
     settings = Settings.of(host=host, port=port or 0, store=store, token=token)
-    begin = None if data is None else Beginning(data, target, positive)
+    begin = None if data is None else Beginning(data, target, positive, encoding, decimal)
     try:
         serve(settings, port, begin, ready)
     except StoreError as error:

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -101,6 +102,27 @@ def test_the_page_shows_the_guarantee_and_its_evidence(met):
     assert "margrave steer x.csv --limit &#x27;fp &lt;= 10%&#x27;" in text
     assert "prefers-color-scheme: dark" in text
     assert 'class="verdict' not in text
+
+
+def test_the_plot_joins_each_step_to_its_parent_and_numbers_it_as_the_table(monkeypatch):
+    figures, save = [], Figure.savefig
+
+    def noted(figure, *given, **more):
+        figures.append(figure)
+        save(figure, *given, **more)
+
+    monkeypatch.setattr(Figure, "savefig", noted)
+    found = outcome(["fp <= 20%", "fp <= 10%"])
+    found.dialog.goto(0)
+    found.dialog.prefer("fn <= 3%", strategies=["move"])
+    text = page(found, "")
+    assert found.dialog.parents == (0, 0, 1, 0)
+    table = text.split('<table class="steps">')[1]
+    assert re.findall(r"<tr><td>(\d+)</td>", table) == ["0", "1", "2", "3"]
+    drawn = figures[0].axes[0].texts
+    places = {text.get_text(): text.xy for text in drawn if text.arrow_patch is None}
+    arrows = [(text.get_position(), text.xy) for text in drawn if text.arrow_patch is not None]
+    assert arrows == [(places[one], places[other]) for one, other in ("01", "12", "03")]
 
 
 def test_members_stand_as_their_own_curves_do(met):

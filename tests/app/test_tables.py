@@ -54,7 +54,7 @@ def test_separators_are_guessed(saved, separator, name):
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
-        ("a;b\n1,5;2,5\n3,5;4,5\n", ["a", "b"]),  # decimal commas
+        ("a;b\n1,5;2,5\nx;y\n", ["a", "b"]),
         ('a;"b,c"\n1;2\n', ["a", "b,c"]),
         ("when, where;what\n1;2\n3;4\n", ["when, where", "what"]),
         ("words\nhello\nworld\n", ["words"]),
@@ -72,7 +72,7 @@ def test_a_long_first_line_and_a_cut_sample(saved):
     row = ",".join(["1234567"] * 30_000)
     names = ",".join(f"c{i}" for i in range(30_000))
     assert read_table(saved(f"{names}\n{row}\n")).shape == (1, 30_000)
-    many = "a;b\n" + "1,1;2\n" * 30_000
+    many = "a;b\n" + "x,1;2\n" * 30_000
     assert read_table(saved(many)).shape == (30_000, 2)
 
 
@@ -164,11 +164,213 @@ def test_text_that_is_not_utf8_far_into_a_file(saved):
     assert_refused(r"t\.csv\.gz.*\b100002\b.*UTF-8", read_table, path)
 
 
-def test_utf16_and_files_that_are_no_text(saved):
-    path = saved("a,b\n1,2\n".encode("utf-16"))
-    assert_refused(r"table\.csv.*\b1\b.*\b0xff\b.*UTF-16", read_table, path)
-    path = saved("a,b\n1,2\n".encode("utf-16-le"))
+# Other encodings and decimal marks
+
+
+def offered(path, **told):
+    """The options that a refusal offers, and its example; then the table that they read."""
+    with pytest.raises(TableError) as caught:
+        read_table(path, **told)
+    assert caught.value.code == "text_format"
+    fields = dict(caught.value.fields)
+    example = fields.pop("example")
+    assert set(fields) == {"encoding", "decimal"}
+    named = {"encoding": "utf-8", **told}["encoding"] == fields["encoding"]
+    asked = [] if named else [f"--encoding {fields['encoding']}"]
+    asked += ["--decimal ','"] if fields["decimal"] == "," else []
+    assert [option for option in asked if option not in str(caught.value)] == []
+    return fields, example, read_table(path, **fields)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-be"])
+def test_other_encodings_are_offered_and_not_guessed(saved, encoding, name):
+    text = "\ufeff" * (encoding == "utf-16-be") + "nom,café\n1,été € œuf\n"
+    data = text.encode(encoding)
+    path = saved(gzip.compress(data, mtime=0) if name.endswith("gz") else data, name)
+    fields, example, frame = offered(path)
+    assert fields == {"encoding": encoding[:6], "decimal": "."}
+    assert example == "nom,café"
+    assert frame.to_dict("list") == {"nom": [1], "café": ["été € œuf"]}
+
+
+def test_the_example_is_from_the_line_that_is_not_utf8(saved):
+    path = saved(b"a,b\r\n" + b"1,2\r\n" * 50_000 + b"x" * 500 + b"\xe9" + b"y" * 500 + b",2\r\n")
+    _, example, frame = offered(path)
+    assert example.strip("xy") == "é"
+    assert frame["a"].iloc[-1] == "x" * 500 + "é" + "y" * 500
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a,b\n1,\xe9\x00\n",
+        b"a,b\n1,\xe9\x07\n",  # a control character
+        b"a,b\n1,\xe9\x81\n",  # in no Windows-1252 text
+        b"a,b\n1,\xc3\xa9 \xe9\n",  # in two encodings
+        b"\xef\xbb\xbfa,b\n1,\xe9\n",
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+        b"\xff\xfea\x00,",  # half a character
+        "a,b\n1,2\n".encode("utf-16-le"),  # without its mark
+        bytes(range(256)),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_without_an_offer(saved, data):
+    path = saved(data)
     assert_refused(r"table\.csv.*UTF-8", read_table, path)
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    assert (caught.value.code, caught.value.fields) == ("table", {})
+
+
+@given(st.binary(min_size=1))
+def test_no_bytes_do_more_than_be_refused(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("bytes") / "t.csv"
+    path.write_bytes(data)
+    for told in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
+        try:
+            frame = read_table(path, **told)
+        except TableError:
+            continue
+        assert len(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("--encoding", {"encoding": "latin-17"}),
+        ("--encoding", {"encoding": "base64"}),
+        ("--encoding", {"encoding": "a\0b"}),
+        ("--decimal", {"decimal": "x"}),
+        ("--decimal", {"decimal": ""}),
+    ],
+)
+def test_options_that_there_are_not(saved, name, told):
+    (value,) = told.values()
+    with pytest.raises(TableError, match=rf"{name}.*{re.escape(repr(value))}"):
+        read_table(saved("a,b\n1,2\n"), **told)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252", "ascii"])
+def test_a_text_that_is_not_in_its_encoding(saved, encoding):
+    with pytest.raises(TableError, match=r"table\.csv"):
+        read_table(saved(b"a,b\n1,\x81x\n"), encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF8", "utf_8"])
+def test_the_mark_of_utf8_is_no_part_of_the_first_name(saved, encoding):
+    path = saved(b"\xef\xbb\xbfa,b\n1,2\n")
+    assert list(read_table(path, encoding=encoding)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("told", [{"encoding": "utf-8"}, {"decimal": "."}])
+def test_parquet_has_no_encoding_and_no_decimal_mark(tmp_path, told):
+    write_table(pd.DataFrame({"a": [1]}), tmp_path / "t.pq")
+    with pytest.raises(TableError, match=r"--encoding.*--decimal.*t\.pq"):
+        read_table(tmp_path / "t.pq", **told)
+
+
+CLEAR = [  # columns of decimal commas, and their numbers
+    (["1,5", "2"], [1.5, 2]),
+    (["1,234", "5,67"], [1.234, 5.67]),
+    (["0,123", "", "-1,5e-3"], [0.123, None, -0.0015]),
+    (["+1,2345", ",5", "7,"], [1.2345, 0.5, 7]),
+    (["1.234,5", "999,75", "12"], [1234.5, 999.75, 12]),
+    (["1.234.567,8", "1.234"], [1234567.8, 1234]),
+    (["1 234,5", "-1\u00a0234,5", "1\u202f234,0"], [1234.5, -1234.5, 1234]),
+    (["1'234'567,8", " 2,5 "], [1234567.8, 2.5]),
+]
+
+
+@pytest.mark.parametrize(("cells", "numbers"), CLEAR)
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+def test_decimal_commas_are_offered_and_not_guessed(saved, cells, numbers, separator):
+    quoted = separator == ","
+    frame = pd.DataFrame({"a": cells, "b": "x"})
+    text = frame.to_csv(index=False, sep=separator, quoting=csv.QUOTE_ALL if quoted else 0)
+    path = saved(text)
+    fields, example, read = offered(path)
+    assert fields == {"encoding": "utf-8", "decimal": ","}
+    assert example == next(cell.strip() for cell in cells if "," in cell)
+    assert read["a"].dtype == float
+    np.testing.assert_allclose(read["a"], np.array(numbers, dtype=float), rtol=1e-15)
+    assert read["b"].tolist() == ["x"] * len(cells)
+    kept = read_table(path, decimal=".")["a"]
+    assert kept.dropna().tolist() == [cell for cell in cells if cell]
+
+
+AMBIGUOUS = [
+    ["1,234", "5,678"],  # may be thousands
+    ["1,234", "999"],
+    ["1,5", "x"],
+    ["1,5", "1.5"],
+    ["1,2,3", "1,5"],
+    ["1.23,4", "1,5"],
+    ["1,5 €", "2,5 €"],
+    ["01.02.2024", "02.02.2024"],
+    ["1,5/2", "1,5"],
+    ["True", ""],
+]
+
+
+@pytest.mark.parametrize("cells", AMBIGUOUS)
+def test_what_may_be_no_decimal_comma_stays_text(saved, cells):
+    text = pd.DataFrame({"a": cells, "b": "x"}).to_csv(index=False, sep=";")
+    assert [str(cell) for cell in read_table(saved(text))["a"].dropna()] == [*filter(None, cells)]
+
+
+def test_an_explicit_decimal_comma(saved):
+    frame = read_table(
+        saved(
+            "thousandths;points;either;dates;flags;whole\n"
+            "1,234;1.5;1.234;01.02.2024;True;1\n5,678;2.25;5.678;02.02.2024;;2\n"
+        ),
+        decimal=",",
+    )
+    assert frame["thousandths"].tolist() == [1.234, 5.678]
+    assert frame["points"].tolist() == [1.5, 2.25]
+    assert frame["either"].tolist() == ["1.234", "5.678"]  # of thousands, or not
+    assert frame["dates"].tolist() == ["01.02.2024", "02.02.2024"]
+    assert frame["flags"].tolist()[0] is True
+    assert frame["whole"].tolist() == [1, 2]
+
+
+def test_both_are_offered_together(saved):
+    path = saved("größe;b\n1,5;ä\n2,5;ö\n".encode("cp1252"))
+    fields, example, frame = offered(path)
+    assert (fields, example) == ({"encoding": "cp1252", "decimal": ","}, "größe;b")
+    assert frame.to_dict("list") == {"größe": [1.5, 2.5], "b": ["ä", "ö"]}
+    assert offered(path, encoding="cp1252")[0] == fields
+
+
+def test_an_encoding_is_offered_for_a_table_with_other_faults(saved):
+    path = saved(b"a,b\n1,\xe9\n1\n")
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    assert caught.value.fields["encoding"] == "cp1252"
+    with pytest.raises(TableError, match=r"table\.csv.*\b3\b"):
+        read_table(path, encoding="cp1252")
+
+
+windows = st.text(
+    st.characters(codec="cp1252", exclude_categories=["Cc"], exclude_characters='"'), max_size=12
+)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(st.tuples(windows, finite, finite), min_size=1), windows)
+def test_what_a_spreadsheet_in_europe_writes_is_read_back(tmp_path_factory, rows, name):
+    frame = pd.DataFrame(rows, columns=["größe", "n", "x" + name])
+    frame["größe"] = "x" + frame["größe"]
+    path = tmp_path_factory.mktemp("europe") / "t.csv"
+    frame.to_csv(path, index=False, sep=";", decimal=",", encoding="cp1252")
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    assert caught.value.fields["encoding"] == "cp1252"
+    again = read_table(path, encoding="cp1252", decimal=",")
+    assert again["größe"].tolist() == frame["größe"].tolist()
+    assert list(again) == list(frame)
+    assert np.allclose(again.iloc[:, 1:], frame.iloc[:, 1:], rtol=1e-15, atol=0)
 
 
 @pytest.mark.parametrize(

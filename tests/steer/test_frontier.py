@@ -366,11 +366,22 @@ class TestDisplay:
         assert np.array_equal(np.array(display.trajectory_.get_data()).T, steps)
         assert [float(part[0]) for part in display.points_[0].get_data()] == [700, 20]
         assert legend(display)[-1] == "in use"
-        assert [text.get_text() for text in ax.texts] == ["", "", "1", "2, 3", "4"]
+        assert [text.get_text() for text in ax.texts] == ["", "", "0", "1, 2", "3"]
         assert ax.get_xlim()[1] > 700
         display.figure_.canvas.draw()
         unnamed = FrontierDisplay(mails, [(1, 2), (3, 4)]).plot()
         assert (len(unnamed.points_), len(legend(unnamed))) == (2, len(mails.curves) + 1)
+
+    def test_an_arrow_joins_a_step_to_its_parent(self, plt, mails):
+        steps = [(700, 20), (300, 40), (100, 60), (500, 30)]
+
+        def arrows(**given):
+            ax = FrontierDisplay(mails).plot(scale="count", trajectory=steps, **given).ax_
+            drawn = [text for text in ax.texts if text.arrow_patch is not None]
+            return [(steps.index(text.get_position()), steps.index(text.xy)) for text in drawn]
+
+        assert arrows() == [(0, 1), (1, 2), (2, 3)]
+        assert arrows(parents=(0, 0, 1, 0)) == [(0, 1), (1, 2), (0, 3)]
 
     @pytest.mark.parametrize("log", [False, True])
     def test_without_a_mistake_there_is_one_corner(self, plt, log):
@@ -388,6 +399,9 @@ class TestDisplay:
         for steps in ([1, 2], [(1, 2, 3)], [(-1, 2)], [(1, math.nan)]):
             with pytest.raises(ValueError, match=rf"\btrajectory\b.*{re.escape(repr(steps))}"):
                 FrontierDisplay(mails).plot(trajectory=steps)
+        for parents in ([0], [0, 2], [0, -1], [0, 0.5]):
+            with pytest.raises(ValueError, match=rf"\bparents\b.*{re.escape(repr(parents))}"):
+                FrontierDisplay(mails).plot(trajectory=[(1, 2), (3, 4)], parents=parents)
 
     def test_without_matplotlib(self, mails, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

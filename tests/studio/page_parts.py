@@ -109,6 +109,7 @@ class Name:
     GROW = re.compile("^Grow ")
     GUARANTEE = "Planned guarantee"
     HOME = "Margrave"
+    KEEP_TEXT = "Keep numbers with commas as text"
     KEEP = re.compile("^keep the earlier limits")
     LEVELS = "Levels"
     MATRIX = "Confusion matrix"
@@ -123,6 +124,7 @@ class Name:
     PREFERENCE = "Preference in words"
     PRIOR = "Expected proportion of spam"
     PROGRAM = re.compile("^A martingale program")
+    READ_SO = re.compile("^Read it ")
     REDO = "Redo"
     RENAME = "Rename"
     RESERVE_HALF = "Reserve half for another model"

@@ -77,8 +77,9 @@ class Studio:
         self._printed: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
+        self._seconds = seconds
         try:
-            self.url = self._ready(seconds)
+            self.url = self._ready()
         except BaseException:
             self.kill()
             raise
@@ -89,15 +90,20 @@ class Studio:
                 self._printed.put(line)
         self._printed.put(None)
 
-    def _ready(self, seconds: float) -> str:
+    def more_urls(self, n: int) -> list[str]:
+        """The addresses on the next lines that it prints."""
+        return [self._ready() for _ in range(n)]
+
+    def _ready(self) -> str:
         try:
-            line = self._printed.get(timeout=seconds)
+            line = self._printed.get(timeout=self._seconds)
         except queue.Empty:
             line = None
         told = READY.fullmatch(line or "")
         if told is None:
             raise AssertionError(
-                f"The studio printed {line!r}, not its address, within {seconds} s:\n{self.errors}"
+                f"The studio printed {line!r}, not its address, within {self._seconds} s:\n"
+                f"{self.errors}"
             )
         return told[1]
 

@@ -294,21 +294,28 @@ def test_a_script_parts_the_rows_as_the_studio_did(studio, choice, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "separator", "yes"),
-    [("mine.tsv", "\t", "yes"), ("mine.csv", ";", "yes"), ("mine.csv", ",", " yes ")],
-    ids=["tabs", "semicolons", "spaces"],
+    ("file", "separator", "yes", "told"),
+    [
+        ("mine.tsv", "\t", "yes", {}),
+        ("mine.csv", ";", "yes", {}),
+        ("mine.csv", ",", " yes ", {}),
+        ("mine.csv", ";", "zażółć", {"encoding": "utf-16", "decimal": ","}),
+        ("mine.csv", ";", "où", {"encoding": "cp1252", "decimal": ","}),
+    ],
+    ids=["tabs", "semicolons", "spaces", "utf-16", "cp1252"],
 )
-def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes, tmp_path):
+def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes, told, tmp_path):
     made, client = studio
     frame = tables().drop(columns=COLUMNS).replace({"y": {"yes": yes}})
-    source = Source(file, bundled=False)
+    source = Source(file, bundled=False, **told)
     table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
     begun = client.post(
         "/dialogs", {"table": table, "target": "y", "members": ["logistic"], "certify": 0.3}
     )
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
-    content = frame.to_csv(index=False, sep=separator).encode()
+    text = frame.to_csv(index=False, sep=separator, decimal=told.get("decimal", "."))
+    content = text.encode(told.get("encoding", "utf-8"))
     dialog, _ = replayed(client, name, tmp_path, **{file.replace(".", "_"): content})
     assert [reply.after.counts.tolist() for reply in dialog.history] == matrices(client.ok(name))
 

@@ -420,13 +420,20 @@ def test_cookies_that_were_not_given_by_us(shared):
     wrong = [key, f"{key}.", f".{signature}", f"{key}.{signature[:-1]}", f"{key}.{signature}0"]
     wrong += [f"{'x' * 43}.{signature}", f"local.{signature}", "ü", '"', f"{key};{signature}"]
     for value in wrong:
-        headers = [(b"host", b"localhost"), (b"cookie", f"margrave-8420={value}".encode())]
+        headers = [(b"host", b"localhost:8420"), (b"cookie", f"margrave-8420={value}".encode())]
         assert ask(shared.app, path="/api/who", headers=headers)[0] == 401
+
+
+def test_processes_behind_one_proxy_share_a_cookie_and_those_on_two_ports_do_not(shared):
+    browser = shared.browser()
+    enter(browser)
+    cookie = f"margrave-8420={browser.cookies['margrave-8420']}"
     other = Studio(token=TOKEN, port=8421)
-    other.users = shared.users
-    assert (
-        other.browser(Cookie=f"margrave-8420={key}.{signature}").get("/api/who").status_code == 401
-    )
+    other.users.keys.extend(shared.users.keys)
+    user = browser.get("/api/who").json()
+    assert other.browser(Cookie=cookie).get("/api/who").json() == user
+    direct = other.browser("http://127.0.0.1:8421", Cookie=cookie)
+    error(direct.get("/api/who"), 401)
 
 
 def test_a_new_token_shuts_out_but_gives_back_what_was_ones_own(shared):

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from margrave.studio._events import BEAT, HEARTBEAT, PACE, REPLIES
+
 from margrave.studio.jobs import (
     WENT_WRONG,
     Cancelled,

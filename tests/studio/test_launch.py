@@ -15,12 +15,14 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import text
 from tests.studio.serving import Client
 
 from margrave import cli, datasets
 from margrave.steer import Dialog
 from margrave.studio import Settings, launch, open_studio, routes_dialogs, view
 from margrave.studio.launch import Beginning, listening, serve
+from margrave.studio.settings import is_loopback
 from margrave.studio.store import Store
 
 SECONDS = 60
@@ -49,8 +51,7 @@ def refused(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "open_studio", noted)
     yield run
     for studio in opened:
-        studio.queue.shutdown(SECONDS)
-        studio.store.close()
+        studio.close()
 
 
 CANNOT_START = [  # with what the refusal names
@@ -110,8 +111,8 @@ def test_wishes_that_do_not_fit_the_table_are_told_in_one_line(refused, tmp_path
 def test_what_cannot_be_started_leaves_nothing_behind(refused, tmp_path):
     url = f"sqlite:///{tmp_path / 'studio.db'}"
     refused("iris", "--target", "zzz", "--port", 0, "--store", url)
-    with Store(url) as store, store._read() as connection:
-        assert connection.exec_driver_sql("select count(*) from tables").scalar() == 0
+    with Store(url) as store, store.read() as session:
+        assert session.scalar(text("select count(*) from tables")) == 0
 
 
 def test_what_cannot_be_started_lets_go_of_the_store(refused, tmp_path):
@@ -148,6 +149,16 @@ def test_in_the_background_it_serves_until_it_is_terminated(start_studio):
     assert "Traceback" not in studio.errors
     with Store(studio.store) as store:
         store.claim("another")  # it has let go of the store
+
+
+@pytest.mark.slow
+def test_on_all_interfaces_it_prints_an_address_for_other_machines(start_studio):
+    studio = start_studio("--host", "0.0.0.0", "--token", "a-token-for-tests")  # noqa: S104
+    urls = [httpx.URL(url) for url in (studio.url, *studio.more_urls(1))]
+    assert [is_loopback(url.host) for url in urls] == [True, False]
+    for url in urls:
+        with httpx.Client(trust_env=False, timeout=30, follow_redirects=True) as http:
+            assert http.get(url).status_code == 200
 
 
 # Where it listens
@@ -190,8 +201,8 @@ def started(tmp_path, monkeypatch):
         begin = None if data is None else Beginning(str(data), **more)
         said, up = [], threading.Event()
 
-        def ready(url):
-            said.append(url)
+        def ready(urls):
+            said.append(urls[0])
             up.set()
 
         thread = threading.Thread(target=serve, args=(settings, 0, begin, ready))
@@ -258,6 +269,26 @@ def test_a_table_opens_the_dialog_that_it_opened_before(started, tmp_path):
     assert str(tmp_path) not in str(changed)
 
 
+@pytest.mark.slow
+def test_a_table_in_another_encoding_is_opened_as_its_user_says(started, tmp_path):
+    file = tmp_path / "mails.csv"
+    frame = mails().replace({"spam": {"yes": "où"}})
+    frame.to_csv(file, index=False, sep=";", decimal=",", encoding="cp1252")
+    with started(file, encoding="cp1252", decimal=",") as url:
+        first = trained(url)
+        with user_of(url) as user:
+            columns = user.ok(f"/tables/{first['table']['id']}")["columns"]
+            script = user.get(f"/dialogs/{first['id']}/script.py").text
+    assert [column["kind"] for column in columns] == ["number", "category"]
+    assert set(first["classes"]) == {"no", "où"}
+    assert "encoding='cp1252'" in script
+    assert "decimal=','" in script
+    frame.to_csv(file, index=False)
+    with started(file) as url:  # the same content, which a script has to read in another way
+        again = trained(url)
+    assert again["table"]["id"] != first["table"]["id"]
+
+
 def test_a_table_without_a_likely_target_is_opened_to_choose_one(started, tmp_path):
     file = tmp_path / "numbers.csv"
     rng = np.random.default_rng(0)
@@ -282,8 +313,7 @@ def test_a_set_whose_target_is_a_number_is_refused(tmp_path):
         with pytest.raises(ValueError, match="abalone"):
             launch._open_table(studio, launch.find_table("abalone"), Beginning("abalone"))
     finally:
-        studio.queue.shutdown(SECONDS)
-        studio.store.close()
+        studio.close()
 
 
 # From a notebook

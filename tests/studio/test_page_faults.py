@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
+from tests.studio.browser import axe
 from tests.studio.page_parts import (
     AWAY,
     LONG,
@@ -67,6 +68,39 @@ def test_files_that_are_no_tables_are_refused(show, tmp_path):
         text = alert(page).inner_text()
         assert "Traceback" not in text
         assert "/" not in text
+
+
+def test_a_file_in_another_encoding_is_read_after_a_question(show, user, tmp_path):
+    """The page shows what the text would be, and sends the file again as its user says."""
+    page = show("#/new", allow=(REFUSED.format(400),))
+    text = table(senders=("Zoé", "bob", "carol")).decode().replace(",", ";").replace(".", ",")
+    (tmp_path / "café.csv").write_bytes(text.encode("cp1252"))
+    page.locator("input[type=file]").set_input_files(tmp_path / "café.csv")
+    question = page.locator(".notice-warn")
+    tells(question, "café.csv", "Windows-1252", "Zoé")
+    assert axe(page) == []
+    button(page, Name.READ_SO).click()
+    expect(page.get_by_role("heading", name="café.csv")).to_be_visible(timeout=LONG)
+    read = user.ok(f"/tables/{page.url.rpartition('/')[2]}")
+    columns = {column["name"]: column for column in read["columns"]}
+    assert columns["capitals"]["kind"] == "number"
+    assert "Zoé" in columns["sender"]["examples"]
+
+
+def test_decimal_commas_are_read_as_their_user_says(show, user, tmp_path):
+    page = show("#/new", allow=(REFUSED.format(400),))
+    text = table().decode().replace(",", ";").replace(".", ",")
+    (tmp_path / "mails.csv").write_text(text)
+    example = next(cell for cell in re.split("[;\n]", text) if "," in cell)
+    for name, kind in ((Name.READ_SO, "number"), (Name.KEEP_TEXT, "identifier")):
+        page = show("#/new", allow=(REFUSED.format(400),))
+        page.locator("input[type=file]").set_input_files(tmp_path / "mails.csv")
+        tells(page.locator(".notice-warn"), "mails.csv", example)
+        button(page, name).click()
+        expect(page.get_by_role("heading", name="mails.csv")).to_be_visible(timeout=LONG)
+        read = user.ok(f"/tables/{page.url.rpartition('/')[2]}")
+        kinds = {column["name"]: column["kind"] for column in read["columns"]}
+        assert kinds["capitals"] == kind
 
 
 def test_a_file_that_is_too_large_is_not_sent(show, tmp_path):

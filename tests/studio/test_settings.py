@@ -3,6 +3,7 @@
 # ruff: noqa: S104, S105, S106 - nothing listens here, and the tokens open nothing
 
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -55,7 +56,32 @@ def test_a_token_is_kept_and_not_shown():
     ],
 )
 def test_the_url_can_be_opened(given, url):
-    assert Settings.of(**given).url() == url
+    assert Settings.of(**given).urls()[0] == url
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_all_interfaces_have_an_address_for_other_machines(host):
+    settings = Settings.of(host=host, port=9000)
+    local, other = map(urlsplit, settings.urls())
+    assert is_loopback(local.hostname)
+    assert not is_loopback(other.hostname)
+    assert settings.answers_to(other.netloc)
+    assert (other.port, other.query) == (local.port, local.query)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_without_a_network_the_machine_has_a_name(host, monkeypatch):
+    def unreachable(*_):
+        raise OSError
+
+    monkeypatch.setattr(socket.socket, "connect", unreachable)
+    monkeypatch.setattr(socket, "gethostname", lambda: "desk")
+    assert urlsplit(Settings.of(host=host).urls()[1]).hostname == "desk"
+
+
+def test_one_address_is_for_everybody():
+    for host in ("127.0.0.1", "localhost", "10.0.0.7", "studio.example"):
+        assert [urlsplit(url).hostname for url in Settings.of(host=host).urls()] == [host]
 
 
 @pytest.mark.parametrize("port", [-1, 65536, "80", True, 1.5])

@@ -66,6 +66,7 @@ def refusal(data, name="t.csv", limits=PATIENT, **more):
 def worked(folder, data, ending=".csv", **limits):
     """What the worker answers, without its process."""
     request = {"rows": 1000, "columns": 100, "unpacked": 2**20, "memory": 2**31}
+    request |= {"encoding": None, "decimal": None}
     request |= {"file": f"upload{ending}", "ending": ending} | limits
     (folder / request["file"]).write_bytes(data)
     return work(folder, request)
@@ -118,7 +119,7 @@ def test_a_worker_ends_with_its_parent_and_leaves_nothing(tmp_path):
     folder.mkdir()
     os.mkfifo(folder / "upload.csv")
     request = {"file": "upload.csv", "ending": ".csv", "rows": 9, "columns": 9}
-    request |= {"unpacked": 99, "memory": 2**31, "seconds": 300}
+    request |= {"unpacked": 99, "memory": 2**31, "seconds": 300, "encoding": None, "decimal": None}
     with subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-m", "margrave.studio._parse_worker", json.dumps(request)],
         cwd=folder,
@@ -312,6 +313,39 @@ def test_all_endings_are_read(tmp_path):
         answer = worked(tmp_path, parquet_of(frame) if "p" in ending else data, ending)
         assert answer["facts"]["rows"] == 2
         pd.testing.assert_frame_equal(frame_of((tmp_path / "table.parquet").read_bytes()), frame)
+
+
+EUROPE = "größe;von;art\n1,5;café;spam\n1.234,5;Freund;ham\n".encode("cp1252")
+
+
+def test_other_encodings_and_decimal_marks_are_offered(tmp_path):
+    answer = worked(tmp_path, EUROPE)
+    assert answer["code"] == "text_format"
+    fields = answer["fields"]
+    assert fields.pop("example") == "größe;von;art"
+    assert fields == {"encoding": "cp1252", "decimal": ","}
+    assert worked(tmp_path, EUROPE, **fields)["facts"]["columns"][0]["kind"] == "number"
+    frame = frame_of((tmp_path / "table.parquet").read_bytes())
+    assert frame["größe"].tolist() == [1.5, 1234.5]
+    assert frame["von"].tolist() == ["café", "Freund"]
+    as_text = worked(tmp_path, EUROPE, encoding="cp1252", decimal=".")["facts"]
+    assert as_text["columns"][0]["examples"] == ["1,5", "1.234,5"]
+
+
+def test_the_limits_hold_in_other_encodings(tmp_path):
+    wide = (";".join(f"c{i}" for i in range(101)) + "\n").encode("utf-16")
+    assert too_large(worked(tmp_path, wide, encoding="utf-16"), "100", "101")
+    long = ("é\n" + "1\n" * 1001).encode("utf-16")
+    assert too_large(worked(tmp_path, long, encoding="utf-16"), "1,000")
+    assert too_large(worked(tmp_path, gzip.compress(long * 600), ".csv.gz", encoding="utf-16"), "1")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize(
+    "data", [bytes(range(256)), b"\x89PNG\r\n\x1a\n\0\0", b"a\0b\n", b"\xff\xfe"]
+)
+def test_binary_files_are_refused_in_every_encoding(tmp_path, data, encoding):
+    assert worked(tmp_path, data, encoding=encoding, decimal=",")["code"] == "table"
 
 
 def too_large(answer, *numbers):

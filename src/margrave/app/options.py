@@ -83,6 +83,7 @@ def _steer(parser: ArgumentParser) -> None:
         help="The file for the certified model; required.",
     )
     _add_target(parser)
+    _add_text_format(parser)
     parser.add_argument(
         "--confidence",
         type=float,
@@ -156,6 +157,7 @@ def _predict(parser: ArgumentParser) -> None:
         help="The file for the predictions, or the folder if NEW is one. By default, the "
         "predictions for a table are printed.",
     )
+    _add_text_format(parser)
     _add_cluster(parser)
     _add_json(parser)
 
@@ -171,6 +173,7 @@ def _check(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--target", required=True, metavar="COLUMN", help="The column with the classes; required."
     )
+    _add_text_format(parser)
 
 
 def _card(parser: ArgumentParser) -> None:
@@ -185,6 +188,7 @@ def _studio(parser: ArgumentParser) -> None:
         help="A CSV or Parquet file, or a name that `margrave data` lists.",
     )
     _add_target(parser)
+    _add_text_format(parser)
     parser.add_argument(
         "--port",
         type=int,
@@ -245,6 +249,21 @@ def _add_target(parser: ArgumentParser) -> None:
         metavar="CLASS",
         help="The positive class, which fp and fn refer to. By default the second of two classes "
         "in sorted order.",
+    )
+
+
+def _add_text_format(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="The encoding of a text file, such as cp1252 (Windows-1252) or utf-16; by default "
+        "UTF-8.",
+    )
+    parser.add_argument(
+        "--decimal",
+        metavar="MARK",
+        help="The decimal mark of a text file, a point or a comma. By default a point, and decimal "
+        "commas are refused; with an explicit point they are text.",
     )
 
 

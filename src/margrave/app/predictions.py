@@ -15,17 +15,24 @@ from margrave.steer import Check, SteeredClassifier, score_samples
 _FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
 
 
-def select_features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
-    """Return a table in the form that a model accepts, and the columns that it does not use."""
+def list_ignored(model: SteeredClassifier, frame: Any) -> list[str]:
+    """List the columns of a table that a model does not use; raise an error if it lacks some."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:  # the model was trained on an array
-        return frame.to_numpy(), []
-    ignored = [name for name in frame.columns if name not in set(names)]
-    if model.scorer_.committee.encoder is not None:  # it checks the columns itself
-        return frame, ignored
+        return []
     missing = [repr(name) for name in names if name not in frame.columns]
-    if missing:
+    if missing and model.scorer_.committee.encoder is None:  # an encoder checks the columns itself
         raise ValueError(f"The table lacks columns that the model needs: {', '.join(missing)}.")
+    return [name for name in frame.columns if name not in set(names)]
+
+
+def select_features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
+    """Return a table in the form that a model accepts, and the columns that it does not use."""
+    ignored, names = list_ignored(model, frame), getattr(model, "feature_names_in_", None)
+    if names is None:
+        return frame.to_numpy(), ignored
+    if model.scorer_.committee.encoder is not None:
+        return frame, ignored
     return frame[list(names)], ignored
 
 
@@ -75,7 +82,7 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
     if not out.absolute().parent.is_dir():
         raise ValueError(f"--out must be in a folder that exists; there is no {out.parent}.")
     frame: Any = open_folder(new).frame
-    _, ignored = select_features(model, frame._meta)
+    ignored = list_ignored(model, frame)
     temporary = out.absolute().with_name(f"{out.name}.part")
     try:
         temporary.mkdir()

@@ -47,6 +47,8 @@ class Table:
         SHA-256 of the stored copy if the table was uploaded; otherwise empty.
     is_regression : bool
         Whether the target of a data set of the package is a number.
+    encoding : str or None
+        The encoding of the file, as in :func:`~margrave.app.tables.read_table`.
     """
 
     frame: pandas.DataFrame
@@ -55,6 +57,7 @@ class Table:
     positive: Any = None
     digest: str = ""
     is_regression: bool = False
+    encoding: str | None = None
 
     def column(self, name: str, option: str) -> pandas.Series[Any]:
         """Return the column that an option names."""
@@ -72,7 +75,11 @@ class Table:
         if not len(rows):
             return
         first = int(rows[0])
-        place = f"row {first + 1}" if self.path is None else place_of(self.path, first)
+        place = (
+            f"row {first + 1}"
+            if self.path is None
+            else place_of(self.path, first, encoding=self.encoding)
+        )
         many = "" if len(rows) == 1 else f" (and {len(rows) - 1} more)"
         raise ValueError(
             f"{option} needs a value in every row; {name!r} of {self.name} has none in "
@@ -109,15 +116,21 @@ class Samples:
     time: NDArray[Any] | None = None
 
 
-def find_table(data: str) -> Table:
+def find_table(data: str, *, encoding: str | None = None, decimal: str | None = None) -> Table:
     """Read a table from a file, or load a data set of the package by its name."""
     path = Path(data)
     if data in datasets.names() and not path.is_file():
+        if encoding is not None or decimal is not None:
+            raise ValueError(
+                f"--encoding and --decimal must be left out for a data set of the package; "
+                f"got them for {data!r}."
+            )
         bunch = datasets.load(data, as_frame=True)
         is_regression = not len(bunch.target_names)
         return Table(bunch.frame, data, positive=bunch.positive, is_regression=is_regression)
     if path.exists():
-        return Table(read_table(path), path.name, path)
+        frame = read_table(path, encoding=encoding, decimal=decimal)
+        return Table(frame, path.name, path, encoding=encoding)
     near = did_you_mean(near_names(data, datasets.names(available=True)))
     raise ValueError(
         f"DATA must be a file or a name that `margrave data` lists; got {data!r}.{near}"
@@ -132,6 +145,8 @@ def read_samples(
     group: str | None = None,
     time: str | None = None,
     drop: Sequence[str] = (),
+    encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Samples:
     """Read samples from a table, as the command line and the studio do.
 
@@ -147,6 +162,11 @@ def read_samples(
         The columns with the group and with the time of each sample.
     drop : sequence of str
         Columns to leave out.
+    encoding : str, optional
+        The encoding of a text file, such as "cp1252" or "utf-16"; by default UTF-8.
+    decimal : {".", ","}, optional
+        The decimal mark of a text file. By default a point, and a file that seems to have decimal
+        commas is refused; with an explicit point, such numbers stay text.
 
     Returns
     -------
@@ -161,7 +181,7 @@ def read_samples(
     ((150, 4), np.str_('setosa'))
     """
     label = None if positive is None else str(positive)
-    table = find_table(data)
+    table = find_table(data, encoding=encoding, decimal=decimal)
     return samples_of(table, target=target, positive=label, group=group, time=time, drop=drop)
 
 

@@ -2,14 +2,17 @@
 
 pandas parses the file. It accepts faults without a warning (rows that are too short or one field
 too long, repeated column names), so the csv module checks the file first and an error names the
-line.
+line. A text in another encoding than UTF-8, or with decimal commas, is read only if the caller says
+so; the error that refuses it carries what to say.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from margrave import MargraveError
 from margrave._atomic_write import atomic_write
 from margrave._messages import missing_extra
 
@@ -32,21 +36,58 @@ _LONGEST_CELL = 1 << 24  # characters; the default of csv, 128 Ki, is too small 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 _TEXT_TYPES = ("object", "str", "large_string", "category")  # their names in pandas
 _BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
+_ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252", "utf-16": "UTF-16"}  # with their names
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f]")  # in no text
+_EXAMPLE = 60  # characters
 
 
-class TableError(ValueError):
-    """A table cannot be read or written; the message names the place and the reason."""
+def _number(decimal: str, other: str) -> re.Pattern[str]:
+    """Match a number, with or without separators of thousands."""
+    group = rf"(?P<group>[{other}' \u2019\u00a0\u202f])"
+    whole = rf"(?:[0-9]+|[0-9]{{1,3}}{group}[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*)"
+    return re.compile(
+        rf"[+-]?(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?"
+    )
 
 
-def read_table(path: str | Path) -> pandas.DataFrame:
+_NUMBERS = {",": _number(",", "."), ".": _number(".", ",")}
+_THOUSANDS = re.compile("[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")  # or a number with three decimals
+
+
+class TableError(MargraveError):
+    """A table cannot be read or written; the message names the place and the reason.
+
+    Attributes
+    ----------
+    code : str
+        "text_format" if the text seems to have another encoding or decimal commas, else "table".
+    fields : dict
+        Of a "text_format": the ``encoding`` and the ``decimal`` with which :func:`read_table` reads
+        the file, and an ``example`` of the text that it then reads.
+    """
+
+    def __init__(self, message: str, *, code: str = "table", **fields: Any) -> None:
+        super().__init__(message, code=code, **fields)
+
+
+def read_table(
+    path: str | Path, *, encoding: str | None = None, decimal: str | None = None
+) -> pandas.DataFrame:
     r"""Read a table from a CSV or Parquet file.
 
     Parameters
     ----------
     path : str or Path
-        A file that ends in .csv, .csv.gz, .tsv or .txt (UTF-8 text with a header; the separator,
-        a comma, semicolon, tab or vertical bar, is inferred from the first lines), or in .parquet
+        A file that ends in .csv, .csv.gz, .tsv or .txt (text with a header; the separator, a
+        comma, semicolon, tab or vertical bar, is inferred from the first lines), or in .parquet
         or .pq.
+    encoding : str, optional
+        The encoding of the text, such as "cp1252" (Windows-1252, as spreadsheets write it in
+        Western Europe) or "utf-16"; by default UTF-8.
+    decimal : {".", ","}, optional
+        The decimal mark. By default a point, and a file that seems to have decimal commas is
+        refused; with an explicit point, such numbers stay text.
 
     Returns
     -------
@@ -57,8 +98,9 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     Raises
     ------
     TableError
-        If the file does not exist, has an unknown ending, has no rows, is damaged, is not UTF-8,
-        has rows of different lengths, or has columns without a name or with the same name.
+        If the file does not exist, has an unknown ending, has no rows, is damaged, has another
+        encoding or decimal commas, has rows of different lengths, or has columns without a name or
+        with the same name.
     ImportError
         If pandas is not installed.
 
@@ -66,7 +108,13 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     -----
     Missing values are empty fields, and in CSV also the texts that pandas reads as missing: NA,
     N/A, n/a, NaN, nan, NULL, null, None, <NA>, #N/A, #NA and a few others. Empty lines are
-    skipped. Dates and numbers with a decimal comma stay text.
+    skipped. Dates stay text.
+
+    A column has decimal commas if all its cells are numbers, with at most one comma, and one of
+    them cannot be a number of thousands: "0,5" and "1.234,5", but not "1,234". With the decimal
+    comma, "1,234" is less than two. A point, an apostrophe or a space may separate the thousands.
+    A column of which all points may separate thousands, as in "1.234", stays text; a column with
+    other decimal points is read as numbers.
 
     Examples
     --------
@@ -89,7 +137,14 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     ending = _ending(path, "read_table")
     if not path.stat().st_size:
         raise TableError(f"{path}: must have a header and rows; got an empty file.")
-    frame = _read_parquet(path) if ending in _PARQUET else _read_csv(path, ending)
+    if ending not in _PARQUET:
+        frame = _read_csv(path, ending, _check_encoding(encoding), decimal)
+    elif encoding is None and decimal is None:
+        frame = _read_parquet(path)
+    else:
+        raise TableError(
+            f"--encoding and --decimal must be left out for Parquet; got them for {path}."
+        )
     if not len(frame):
         raise TableError(f"{path}: must have rows below the header; got none.")
     return frame
@@ -156,12 +211,12 @@ def csv_text(frame: pandas.DataFrame) -> str:
     return text
 
 
-def place_of(path: Path, row: int) -> str:
+def place_of(path: Path, row: int, encoding: str | None = None) -> str:
     """Locate a row, counted from 0, in its file: "line 7" in a text file, "row 6" in Parquet."""
     ending = _ending(path, "read_table")
     if ending in _PARQUET:
         return f"row {row + 1}"
-    with _open_text(path, ending) as file, _allow_long_cells():
+    with _open_text(path, ending, _check_encoding(encoding)) as file, _allow_long_cells():
         separator = _infer_separator(file.read(_SAMPLE), ending)
         file.seek(0)
         reader, ends, current = csv.reader(file, delimiter=separator), 0, -1  # the header is -1
@@ -220,14 +275,17 @@ def _read_parquet(path: Path) -> pandas.DataFrame:
     return frame.reset_index(drop=True)
 
 
-def _read_csv(path: Path, ending: str) -> pandas.DataFrame:
+def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pandas.DataFrame:
     from pandas import read_csv
     from pandas.errors import ParserError
 
-    with _open_text(path, ending) as file:
+    if decimal not in (None, ".", ","):
+        raise TableError(f"--decimal must be '.' or ','; got {decimal!r}.")
+    with _open_text(path, ending, encoding) as file:
         sample = file.read(_SAMPLE)
         if "\0" in sample:
-            raise TableError(f"{path}: must be UTF-8 text; got a binary file.")
+            known = _ENCODINGS.get(encoding, encoding)
+            raise TableError(f"{path}: must be {known} text; got a binary file.")
         separator = _infer_separator(sample, ending)
         file.seek(0)
         with _allow_long_cells():
@@ -236,41 +294,133 @@ def _read_csv(path: Path, ending: str) -> pandas.DataFrame:
         try:
             # Without index_col=False, a row longer than the header turns its start into an index.
             # With low_memory, a column may mix numbers and text from different parts of the file.
-            return read_csv(file, sep=separator, index_col=False, low_memory=False)
+            frame = read_csv(
+                file, sep=separator, decimal=decimal or ".", index_col=False, low_memory=False
+            )
         except ParserError as error:
             raise TableError(
                 f'{path}, line {last}: a quoted field has no closing quote (").'
             ) from error
+    texts = [name for name in frame if str(frame[name].dtype).startswith(_TEXT_TYPES)]
+    if decimal is None:
+        _refuse_decimal_commas(frame[texts], path, encoding)
+    elif decimal == ",":
+        for name in texts:
+            marks = [mark for mark in _NUMBERS if _is_written_with(mark, frame[name])]
+            if marks:
+                frame[name] = _parse_numbers(frame[name], marks[0])
+    return frame
+
+
+def _refuse_decimal_commas(texts: pandas.DataFrame, path: Path, encoding: str) -> None:
+    for name in texts:
+        if _is_written_with(",", texts[name]):
+            example = next(cell.strip() for cell in texts[name].dropna() if "," in cell)
+            raise TableError(
+                f"{path}: numbers must have a decimal point; got {example!r} in column {name!r}. "
+                "Read decimal commas with --decimal ',', or keep such columns as text with "
+                "--decimal '.'.",
+                code="text_format",
+                encoding=encoding,
+                decimal=",",
+                example=example[:_EXAMPLE],
+            )
+
+
+def _is_written_with(decimal: str, column: pandas.Series[Any]) -> bool:
+    """Whether all cells are numbers with this decimal mark, and not all may have the other one."""
+    clear = False
+    for cell in column.dropna():
+        text = str(cell).strip()
+        if not _NUMBERS[decimal].fullmatch(text):
+            return False
+        clear = clear or (decimal in text and not _THOUSANDS.fullmatch(text))
+    return clear
+
+
+def _parse_numbers(column: pandas.Series[Any], decimal: str) -> pandas.Series[Any]:
+    plain = column.str.replace(f"[^0-9eE+{decimal}-]", "", regex=True)
+    return plain.str.replace(decimal, ".").astype(float)
 
 
 @contextmanager
-def _open_text(path: Path, ending: str) -> Iterator[IO[str]]:
+def _open_text(path: Path, ending: str, encoding: str) -> Iterator[IO[str]]:
     """Open a text file; an error while reading it becomes a TableError."""
     open_file: Callable[..., IO[Any]] = gzip.open if ending.endswith(".gz") else open
+    codec = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
-        with open_file(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with open_file(path, "rt", encoding=codec, newline="") as file:
             yield file
-    except UnicodeDecodeError:
+    except UnicodeError:
         with open_file(path, "rb") as raw:
-            _raise_undecodable(raw.read(), path)
+            _raise_undecodable(raw.read(), path, encoding)
     except _BROKEN_GZIP as error:
         raise TableError(f"{path}: the gzip file is damaged or incomplete.") from error
 
 
-def _raise_undecodable(raw: bytes, path: Path) -> NoReturn:
-    """Raise an error that names the line and the position of the first byte that is not UTF-8."""
+def _check_encoding(encoding: str | None) -> str:
+    """Return the name of an encoding in Python; by default UTF-8."""
     try:
-        raw.decode("utf-8")
+        "".encode(encoding or "utf-8")  # codecs.lookup also finds codecs of bytes, such as base64
+        return codecs.lookup(encoding or "utf-8").name
+    except (LookupError, ValueError) as error:
+        raise TableError(
+            f"--encoding must be an encoding of text, such as cp1252 or utf-16; got {encoding!r}."
+        ) from error
+
+
+def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
+    """Raise an error that names the first byte in another encoding, and that encoding if clear."""
+    name = _ENCODINGS.get(encoding, encoding)
+    try:
+        raw.decode(encoding)
     except UnicodeDecodeError as error:
         before = raw[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-        guess = " (the file looks like UTF-16)" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        problem = (
+            f"{path}, line {line}: must be {name} text; "
+            f"got the byte 0x{raw[error.start]:02x} at position {column} of the line."
+        )
+        guess, text = _guess_encoding(raw, error.start) if encoding == "utf-8" else ("", "")
+        if not guess:
+            raise TableError(f"{problem} Save the file as UTF-8.") from error
+        example = _excerpt(text, error.start)
+        decimal = "."
+        try:
+            read_table(path, encoding=guess)
+        except TableError as other:
+            decimal = other.fields.get("decimal", ".")
+        options = f"--encoding {guess}" + (" --decimal ','" if decimal == "," else "")
         raise TableError(
-            f"{path}, line {line}: must be UTF-8 text; "
-            f"got the byte 0x{raw[error.start]:02x} at position {column} of the line{guess}. "
-            "Save the file as UTF-8."
+            f"{problem} It looks like {_ENCODINGS[guess]}, in which it reads {example!r}. "
+            f"Read it with {options}, or save the file as UTF-8.",
+            code="text_format",
+            encoding=guess,
+            decimal=decimal,
+            example=example,
         ) from error
-    raise TableError(f"{path}: the file changed while it was read. Try again.")
+    raise TableError(f"{path}: must be {name} text, but is not, or changed while it was read.")
+
+
+def _guess_encoding(raw: bytes, start: int) -> tuple[str, str]:
+    """Guess an encoding other than UTF-8, and decode; `start` is the first byte that is not UTF-8.
+
+    Both are empty for a binary file, and for UTF-8 that is damaged.
+    """
+    guess = "utf-16" if raw.startswith(_UTF16_MARKS) else "cp1252"
+    try:
+        text = raw.decode(guess)
+    except UnicodeDecodeError:
+        return "", ""
+    is_text = text and raw[:start].isascii() and not _CONTROL.search(text)
+    return (guess, text) if is_text else ("", "")
+
+
+def _excerpt(text: str, position: int) -> str:
+    """Return the part of a line around a position."""
+    before = re.split("[\r\n]", text[max(0, position - _EXAMPLE // 2) : position])[-1]
+    after = re.split("[\r\n]", text[position : position + _EXAMPLE // 2])[0]
+    return before + after
 
 
 def _infer_separator(sample: str, ending: str) -> str:

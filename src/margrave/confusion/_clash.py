@@ -52,8 +52,6 @@ def _is_feasible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int6
     With given class sizes the counts are integers. Without, the classes may have any size, and
     counts any value, as long as no fraction has an empty base.
     """
-    from scipy.optimize import LinearConstraint, milp
-
     k = len(matrix.classes)
     rows, lower, upper = [], [], []
 
@@ -79,6 +77,13 @@ def _is_feasible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int6
         require(row(k, c), n_samples, n_samples)
     if not rows:
         return True
+    perfect = np.zeros((k, k + 1))
+    np.fill_diagonal(perfect, 1 if sizes is None else sizes)
+    counts = np.array(rows) @ perfect.ravel()
+    if (lower <= counts).all() and (counts <= upper).all():  # true of almost every request
+        return True
+    from scipy.optimize import LinearConstraint, milp
+
     result = milp(
         np.zeros(k * (k + 1)),
         constraints=LinearConstraint(np.array(rows), lower, upper),

@@ -1137,12 +1137,46 @@ class Dialog(Saved):
         True
         """
         dialog = cls.from_bytes(start, trusted=trusted)
-        history, ledger = dialog._history, dialog._ledger
+        dialog.update(steps, models, state, trusted=trusted)
+        return dialog
+
+    def update(
+        self,
+        steps: Sequence[bytes] = (),
+        models: Sequence[bytes] = (),
+        state: Mapping[str, Any] | None = None,
+        *,
+        trusted: Sequence[str] = (),
+    ) -> None:
+        """Add steps and accepted models that were stored elsewhere since this dialog was restored.
+
+        Parameters
+        ----------
+        steps, models : sequence of bytes, default=()
+            The new steps and accepted models, as in :meth:`restore`.
+        state : dict, default=None
+            The new state, as in :meth:`restore`; its ``accepted`` describes the new models.
+        trusted : list of str, optional
+            Types of your own models to accept, as ``package.module.Class``.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> other = Dialog.restore(dialog.dump_start())
+        >>> reply = dialog.prefer("fn <= 30%")
+        >>> other.update([dialog.dump_step(1)], state=dialog.dump_state())
+        >>> other.confusion == reply.after
+        True
+        """
+        history, ledger = self._history, self._ledger
         for step in steps:
-            history.add(*load_step(step, history.replies, dialog._data, trusted))
+            history.add(*load_step(step, history.replies, self._data, trusted))
         if state is not None:
-            history.at = history.number(state["position"], "restore")
-            history.undone = [history.number(step, "restore") for step in state["undone"]]
+            history.at = history.number(state["position"], "update")
+            history.undone = [history.number(step, "update") for step in state["undone"]]
             for account in state["accounts"]:
                 used = tuple(account["used"])
                 ledger.accounts[account["samples"]] = Account(
@@ -1154,7 +1188,6 @@ class Dialog(Saved):
                 )
                 for one, data in zip(state["accepted"], models, strict=True)
             )
-        return dialog
 
     # Martingale programs
 

@@ -145,6 +145,7 @@ class FrontierDisplay:
         scale: str = "rate",
         log: bool = False,
         trajectory: Pairs | None = None,
+        parents: Sequence[int] | None = None,
     ) -> Self:
         """Draw the curves; linear axes show only the part around the trade-offs.
 
@@ -157,7 +158,10 @@ class FrontierDisplay:
         log : bool, default=False
             Whether the axes are logarithmic, from one sample on; below it they are linear.
         trajectory : sequence of (fp, fn), default=None
-            Counts of a sequence of models, drawn as numbered points.
+            Counts of a sequence of models, drawn as points that are numbered from 0.
+        parents : sequence of int, default=None
+            For each point, the number of the point that it is reached from, such as
+            `Dialog.parents`; the arrows follow it. By default each point follows the one before.
 
         Returns
         -------
@@ -169,6 +173,7 @@ class FrontierDisplay:
         named = self.points if isinstance(self.points, Mapping) else {}
         marked = _check_pairs("points", list(named.values()) if named else self.points)
         steps = _check_pairs("trajectory", () if trajectory is None else trajectory)
+        joined = _check_parents(parents, len(steps))
         if ax is None:
             _, ax = pyplot("FrontierDisplay").subplots(figsize=(7.2, 4.6), layout="constrained")
         n = np.array([self.frontier.n_negative, self.frontier.n_positive])
@@ -180,7 +185,7 @@ class FrontierDisplay:
             look: dict[str, Any] = {"marker": "Xsd^vP*"[i % 7], "color": "black", "linestyle": ""}
             label = _format_label(list(named)[i]) if named else None
             self.points_ += ax.plot(*place, label=label, markersize=7, zorder=4, **look)
-        self.trajectory_ = _draw_trajectory(ax, steps * unit) if len(steps) else None
+        self.trajectory_ = _draw_trajectory(ax, steps * unit, joined) if len(steps) else None
         ax.legend(frameon=False, **_BESIDE)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -366,15 +371,15 @@ def _format_count(count: float, _: Any = None) -> str:
     return f"{count:,.0f}"
 
 
-def _draw_trajectory(ax: "Axes", places: Floats) -> Any:
-    """Draw numbered points, joined by arrows."""
+def _draw_trajectory(ax: "Axes", places: Floats, parents: Sequence[int]) -> Any:
+    """Draw numbered points, each with an arrow from its parent."""
     from matplotlib.patheffects import withStroke
 
     (line,) = ax.plot(*places.T, linestyle="", marker="o", markersize=4, color="black", zorder=5)
     numbers: dict[tuple[float, float], list[str]] = {}
     for i, (x, y) in enumerate(places.tolist()):
-        numbers.setdefault((x, y), []).append(str(i + 1))
-    for start, end in pairwise(places):
+        numbers.setdefault((x, y), []).append(str(i))
+    for start, end in zip(places[list(parents)], places, strict=True):
         look = {"arrowstyle": "-|>", "color": "black", "linewidth": 0.9, "shrinkA": 3, "shrinkB": 3}
         if (start != end).any():
             ax.annotate("", end, start, arrowprops=look, zorder=5)
@@ -392,6 +397,16 @@ def _check_pairs(name: str, pairs: Any) -> Floats:
     if not fits or not (np.isfinite(array) & (array >= 0)).all():
         raise _error("plot", f"{name} to be pairs (fp, fn) of counts", repr(pairs))
     return array
+
+
+def _check_parents(parents: Sequence[int] | None, n_steps: int) -> Sequence[int]:
+    """Return the parent of each step; by default the step before, and the start for the start."""
+    if parents is None:
+        return [max(step - 1, 0) for step in range(n_steps)]
+    if len(parents) != n_steps or not set(parents) <= set(range(n_steps)):
+        rule = f"parents to be {n_steps} numbers of points of the trajectory, one for each point"
+        raise _error("plot", rule, repr(parents))
+    return parents
 
 
 def _format_label(label: Any) -> str:

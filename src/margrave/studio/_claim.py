@@ -1,4 +1,4 @@
-"""A lock on the store: only one studio may run on it, because two would mix up their steps.
+"""A lock on an SQLite store: only one studio may run on it, because two would mix up their steps.
 
 The operating system releases the lock when the process ends, however it ends.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import IO
-
-from sqlalchemy import Connection, Engine, text
 
 from margrave.studio._engine import StoreError
 
@@ -23,9 +21,6 @@ else:
 
     def _lock(file: IO[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-_KEY = 0x4D617267  # key of the advisory lock in PostgreSQL: "Marg"
 
 
 def claim_file(database: Path, who: str) -> IO[str]:
@@ -43,26 +38,13 @@ def claim_file(database: Path, who: str) -> IO[str]:
         file.seek(0)
         holder = file.read().strip()
         file.close()
-        raise _locked_error(holder) from error
+        where = f" at {holder}" if holder else ""
+        raise StoreError(
+            f"Another studio already runs on this store{where}. Open that one, stop it, or name "
+            "another store with --store. Several studios can share a PostgreSQL database."
+        ) from error
     file.seek(0)
     file.truncate()
     file.write(who)
     file.flush()
     return file
-
-
-def claim_server(engine: Engine) -> Connection:
-    """Lock a database on a server; the caller keeps the connection open until the end."""
-    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    if connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _KEY}):
-        return connection
-    connection.close()
-    raise _locked_error("")
-
-
-def _locked_error(holder: str) -> StoreError:
-    where = f" at {holder}" if holder else ""
-    return StoreError(
-        f"Another studio already runs on this store{where}. Open that one, stop it, or name "
-        "another store with --store."
-    )

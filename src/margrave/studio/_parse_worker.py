@@ -31,7 +31,7 @@ parquet: Any = import_module("pyarrow.parquet")
 
 _LONGEST_COLUMN = 1000  # characters of a column's name
 _LOG_BYTES = 1 << 20
-_DAMAGED = (csv.Error, OSError, EOFError, zlib.error, pyarrow.ArrowException)
+_DAMAGED = (csv.Error, OSError, EOFError, UnicodeError, zlib.error, pyarrow.ArrowException)
 
 
 def main() -> None:
@@ -73,7 +73,9 @@ def work(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Read the table and write it as Parquet; return its description, or an error."""
     try:
         check_size(folder / request["file"], request)
-        frame = read_table(folder / request["file"])
+        frame = read_table(
+            folder / request["file"], encoding=request["encoding"], decimal=request["decimal"]
+        )
         check_frame(frame, request)
         facts = facts_of(frame)
         frame.to_parquet(folder / TABLE, index=False)
@@ -87,7 +89,7 @@ def work(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
                 "status": 413,
             }
         if isinstance(error, TableError):
-            return {"error": str(error)}
+            return {"error": str(error), "code": error.code, "fields": error.fields}
         traceback.print_exc()
         return {"error": "could not be read as a table.", "log": True}
     return {"facts": facts}
@@ -102,10 +104,11 @@ def check_size(path: Path, request: dict[str, Any]) -> None:
                 _refuse_nested(file.schema_arrow)
             return
         ends = _count_line_ends(path, request["unpacked"])
-        _check_shape(0, _header_width(path), request)
+        _check_shape(0, _header_width(path, request["encoding"]), request)
         # A row may have several lines, so rows are only counted if there are many lines.
-        if ends >= request["rows"] and place_of(path, request["rows"]).startswith("line"):
-            _check_shape(request["rows"] + 1, 0, request)
+        if ends >= request["rows"]:
+            place = place_of(path, request["rows"], encoding=request["encoding"])
+            _check_shape(request["rows"] + place.startswith("line"), 0, request)
     except _DAMAGED:
         return
 
@@ -158,10 +161,10 @@ def _count_line_ends(path: Path, most: int) -> int:
     return ends
 
 
-def _header_width(path: Path) -> int:
+def _header_width(path: Path, encoding: str | None) -> int:
     """The number of fields in the header, with the separator that gives the most."""
     widths = [0]
-    with _open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+    with _open(path, "rt", encoding=encoding or "utf-8-sig", errors="replace", newline="") as file:
         for separator in (",", ";", "\t", "|"):
             file.seek(0)
             with suppress(csv.Error):  # with a wrong separator the whole text may be one field

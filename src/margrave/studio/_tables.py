@@ -8,7 +8,7 @@ whole row again when one of its columns changes, and each step changes its dialo
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     JSON,
@@ -21,8 +21,11 @@ from sqlalchemy import (
     MetaData,
     Text,
     TypeDecorator,
+    func,
+    select,
+    text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, validates
 
 _NAMES = {
     "pk": "pk_%(table_name)s",
@@ -70,6 +73,7 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=_NAMES)
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads it from the class
         str: Words,
+        Literal: Words,
         datetime: Moment,
         bytes: LargeBinary,
         dict[str, Any]: JSON(none_as_null=True),
@@ -82,7 +86,7 @@ def _of_a_dialog() -> ForeignKey:
     return ForeignKey("dialogs.id", ondelete="CASCADE")
 
 
-class User(Base):
+class UserRow(Base):
     """Whom dialogs belong to."""
 
     __tablename__ = "users"
@@ -91,7 +95,7 @@ class User(Base):
     created: Mapped[datetime]
 
 
-class Table(Base):
+class TableRow(Base):
     """A table that was uploaded, as Parquet."""
 
     __tablename__ = "tables"
@@ -102,34 +106,10 @@ class Table(Base):
     created: Mapped[datetime]
     size: Mapped[int]
     facts: Mapped[dict[str, Any]]
-    data: Mapped[bytes]
+    data: Mapped[bytes] = mapped_column(deferred=True)
 
 
-class Dialog(Base):
-    """A dialog: what was chosen at its start, and where it stands."""
-
-    __tablename__ = "dialogs"
-    __table_args__ = (Index(None, "owner", "updated"),)
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    owner: Mapped[str] = mapped_column(ForeignKey("users.key", ondelete="CASCADE"))
-    title: Mapped[str]
-    table_id: Mapped[str | None] = mapped_column(
-        ForeignKey("tables.id", ondelete="SET NULL"), index=True
-    )
-    created: Mapped[datetime]
-    updated: Mapped[datetime]
-    state: Mapped[str]
-    error: Mapped[str | None]
-    position: Mapped[int]
-    revision: Mapped[int]
-    undone: Mapped[list[int]]
-    choices: Mapped[dict[str, Any]]
-    facts: Mapped[dict[str, Any] | None]
-    accounts: Mapped[list[dict[str, Any]]]
-
-
-class Basis(Base):
+class BasisRow(Base):
     """What a dialog's steps build on: members, samples and the members' scores."""
 
     __tablename__ = "bases"
@@ -138,8 +118,8 @@ class Basis(Base):
     piece: Mapped[bytes]
 
 
-class Step(Base):
-    """A reply; ``preference`` and ``met`` are its record's, for lists of dialogs."""
+class StepRow(Base):
+    """A reply; the start is its own parent. ``preference`` and ``met`` are those of its record."""
 
     __tablename__ = "steps"
     # No cascade along the parents: SQLite allows 1000 levels of it, and a dialog may be longer.
@@ -154,10 +134,16 @@ class Step(Base):
     preference: Mapped[str | None]
     met: Mapped[bool | None]
     record: Mapped[dict[str, Any]]
-    piece: Mapped[bytes]
+    piece: Mapped[bytes] = mapped_column(deferred=True)
+
+    @validates("record")
+    def _copy(self, _name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Copy from the record what lists of dialogs show."""
+        self.preference, self.met = record.get("preference"), record.get("met")
+        return record
 
 
-class Acceptance(Base):
+class AcceptanceRow(Base):
     """A model that was accepted at a step, with its certificate."""
 
     __tablename__ = "acceptances"
@@ -170,4 +156,100 @@ class Acceptance(Base):
     step: Mapped[int]
     created: Mapped[datetime]
     record: Mapped[dict[str, Any]]
-    piece: Mapped[bytes]
+    piece: Mapped[bytes] = mapped_column(deferred=True)
+
+
+class DialogRow(Base):
+    """A dialog: its settings, its current step, and its numbers of steps and accepted models.
+
+    ``preference`` and ``met`` belong to the current step. ``revision`` grows by one with each
+    change of its steps, of its position or of the use of its certification set.
+    """
+
+    __tablename__ = "dialogs"
+    __table_args__ = (Index(None, "owner", "updated"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner: Mapped[str] = mapped_column(ForeignKey("users.key", ondelete="CASCADE"))
+    title: Mapped[str]
+    table_id: Mapped[str | None] = mapped_column(
+        ForeignKey("tables.id", ondelete="SET NULL"), index=True
+    )
+    created: Mapped[datetime]
+    updated: Mapped[datetime]
+    state: Mapped[Literal["training", "ready", "failed"]]
+    error: Mapped[str | None]
+    position: Mapped[int] = mapped_column()
+    revision: Mapped[int]
+    undone: Mapped[list[int]]
+    choices: Mapped[dict[str, Any]]
+    facts: Mapped[dict[str, Any] | None]
+    accounts: Mapped[list[dict[str, Any]]]
+
+    table_name: Mapped[str | None] = column_property(
+        select(TableRow.name).where(TableRow.id == table_id).scalar_subquery()
+    )
+    n_steps: Mapped[int] = column_property(
+        select(func.count()).where(StepRow.dialog_id == id).scalar_subquery()
+    )
+    n_accepted: Mapped[int] = column_property(
+        select(func.count()).where(AcceptanceRow.dialog_id == id).scalar_subquery()
+    )
+    preference: Mapped[str | None] = column_property(
+        select(StepRow.preference)
+        .where(StepRow.dialog_id == id, StepRow.number == position)
+        .scalar_subquery()
+    )
+    met: Mapped[bool | None] = column_property(
+        select(StepRow.met)
+        .where(StepRow.dialog_id == id, StepRow.number == position)
+        .scalar_subquery()
+    )
+
+
+ACTIVE = text("state IN ('waiting', 'running')")
+
+
+class JobRow(Base):
+    """Long work on a dialog; while it runs, it is the lease of the dialog to one process.
+
+    The process extends ``expires`` as long as it lives. ``attempts`` counts the processes that
+    have begun it.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        # A dialog has at most one unfinished job.
+        Index(
+            "ix_jobs_active",
+            "dialog_id",
+            unique=True,
+            sqlite_where=ACTIVE,
+            postgresql_where=ACTIVE,
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner: Mapped[str]
+    dialog_id: Mapped[str] = mapped_column(_of_a_dialog())
+    kind: Mapped[str]
+    arguments: Mapped[dict[str, Any]]
+    state: Mapped[Literal["waiting", "running", "done", "failed", "cancelled"]]
+    created: Mapped[datetime]
+    started: Mapped[datetime | None]
+    finished: Mapped[datetime | None]
+    process: Mapped[str | None]
+    expires: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(default=0)
+    stopping: Mapped[bool] = mapped_column(default=False)
+    progress: Mapped[dict[str, Any] | None]
+    reply: Mapped[dict[str, Any] | None]
+    error: Mapped[str | None]
+    code: Mapped[str | None]
+    fields: Mapped[dict[str, Any] | None]
+    result: Mapped[dict[str, Any] | None]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is done, failed or cancelled."""
+        return self.state not in ("waiting", "running")

@@ -52,11 +52,15 @@ class Source:
         Whether it is a data set of the package.
     positive : label or None
         The positive class, if the source defines one.
+    encoding, decimal : str or None
+        The options with which the file was read, as in :func:`~margrave.app.read_samples`.
     """
 
     name: str
     bundled: bool
     positive: Any = None
+    encoding: str | None = None
+    decimal: str | None = None
 
 
 def bundled_frame(name: str) -> tuple[pandas.DataFrame, Source]:

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
-from threadpoolctl import threadpool_limits
 
 from margrave.steer import Account, SplitSizes
-from margrave.studio.jobs import Cancelled, Handle, Job, TooMany
-from margrave.studio.lines import Lines
+from margrave.studio.job_table import TooMany
+from margrave.studio.jobs import Jobs
 from margrave.studio.settings import Settings
-from margrave.studio.store import Conflict, DialogRow, NotFound, Store
+from margrave.studio.store import BUSY, Conflict, DialogRow, Store
 from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
 
@@ -23,7 +22,6 @@ ELSEWHERE = (
     " Another dialog on this table has used the same rows for certification: a choice between "
     "models that were certified on the same rows makes the stated confidence too high."
 )
-BUSY = "The dialog is busy with another request; wait for it, or stop it."
 
 
 @dataclass(eq=False)
@@ -38,7 +36,7 @@ class Studio:
         The database.
     workspace : Workspace
         The dialogs in memory.
-    queue : Lines
+    jobs : Jobs
         The jobs.
     saves : bool
         Whether dialogs outlive the process; those of a notebook do not.
@@ -47,33 +45,15 @@ class Studio:
     settings: Settings
     store: Store
     workspace: Workspace
-    queue: Lines
+    jobs: Jobs
     saves: bool = True
     _uploaders: set[str] = field(default_factory=set)
     _turn: Lock = field(default_factory=Lock)
 
-    def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *args: Any) -> Job:
-        """Start a job on a dialog.
-
-        Raises
-        ------
-        Conflict
-            If another job works on the dialog.
-        """
-
-        def run(handle: Handle) -> Record:
-            # Jobs share the cores: several threads in each would wait for each other.
-            threadpool_limits(1, user_api="openmp")  # of this thread only
-            try:
-                result: Record = work(self.workspace, owner, dialog_id, handle, *args)
-            except NotFound:  # the dialog was deleted meanwhile
-                raise Cancelled from None
-            return result
-
-        with self._turn:
-            if self.queue.of_dialog(dialog_id) is not None:
-                raise Conflict(BUSY)
-            return self.queue.submit(owner, kind, dialog_id, run)
+    def close(self) -> None:
+        """Interrupt the running jobs, which continue at the next start, and close the store."""
+        self.jobs.close(timeout=5)
+        self.store.close()
 
     @contextmanager
     def uploading(self, owner: str) -> Iterator[None]:
@@ -91,7 +71,7 @@ class Studio:
     def idle(self, owner: str, dialog_id: str) -> DialogRow:
         """Return a user's dialog; refuse if a job works on it."""
         row = self.store.dialog(owner, dialog_id)
-        if self.queue.of_dialog(dialog_id) is not None:
+        if self.jobs.table.of_dialog(dialog_id) is not None:
             raise Conflict(BUSY)
         return row
 
@@ -114,7 +94,7 @@ class Studio:
         facts, choices = row.facts or {}, row.choices
         steps = [step.record for step in self.store.steps(dialog_id)]
         accepted = [model.record for model in self.store.acceptances(dialog_id)]
-        job = self.queue.of_dialog(dialog_id)
+        job = self.jobs.table.of_dialog(dialog_id)
         table = None if row.table_id is None else self.store.table(owner, row.table_id)
         confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
         left = fraction_left(certify, row.accounts)
@@ -148,7 +128,7 @@ class Studio:
             "left": describe_left(certify, left) + elsewhere,
             "used_up": left == 0,
             "opened": opened,
-            "job": None if job is None else job.record(),
+            "job": None if job is None else self.jobs.record(job),
             "saved": self.saves,
             "updated": row.updated.isoformat(),
         }

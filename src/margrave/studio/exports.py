@@ -107,6 +107,7 @@ def _read_lines(source: Source, choices: dict[str, Any], positive: Any) -> Itera
     yield f"    {source.name!r},{comment}"
     options = {"target": choices["target"], "positive": positive, "drop": choices["drop"]}
     options |= {"group": choices["group"], "time": choices["time"]}
+    options |= {"encoding": source.encoding, "decimal": source.decimal}
     yield from (
         f"    {name}={value!r}," for name, value in options.items() if value not in (None, [])
     )

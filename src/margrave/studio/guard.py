@@ -108,7 +108,6 @@ class Guard:
         self.users = users
         self._clock = clock
         self._lockouts: OrderedDict[str, Lockout] = OrderedDict()  # by the client's address
-        self.cookie = f"margrave-{settings.port}"  # browsers share cookies between ports
         self._known: set[str] = set()  # users that are in the store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -227,18 +226,19 @@ class Guard:
 
     async def _cookie_user(self, request: Incoming) -> str | None:
         """The user whose key is in the cookie, signed with the current token."""
-        key, _, signature = request.cookies.get(self.cookie, "").partition(".")
+        key, _, signature = request.cookies.get(_cookie_name(request), "").partition(".")
         if not hmac.compare_digest(_raw(signature), _raw(self._signature(key))):
             return None
         return key if await self._has_user(key) else None
 
     async def _with_cookie(self, request: Incoming, response: Response) -> Response:
         """Set a cookie with a new key, or with the earlier key signed again."""
-        key = request.cookies.get(self.cookie, "").partition(".")[0]
+        cookie = _cookie_name(request)
+        key = request.cookies.get(cookie, "").partition(".")[0]
         if not await self._has_user(key):
             key = await self._ensure_user(secrets.token_urlsafe(32))
         response.set_cookie(
-            self.cookie,
+            cookie,
             f"{key}.{self._signature(key)}",
             max_age=_YEAR,  # a user's dialogs outlive the browser window
             path="/",
@@ -295,6 +295,15 @@ def download_name(name: str) -> str:
     """Make a file name that is valid on every system: short, no folders, no devices."""
     safe = _NO_FILE_NAME.sub("_", display_name(name)).strip(" .") or "download"
     return f"_{safe}" if _DEVICE.match(safe) else safe
+
+
+def _cookie_name(request: Incoming) -> str:
+    """The name of the cookie: browsers share cookies between the ports of a host.
+
+    The port is the one that the browser uses, which is the same for all processes behind a proxy.
+    """
+    port = re.search(r":(\d+)\Z", request.header("host"))
+    return f"margrave-{port[1]}" if port and port[1] not in ("80", "443") else "margrave"
 
 
 def _token_in(body: bytes) -> str:

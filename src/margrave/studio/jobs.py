@@ -1,319 +1,371 @@
-"""A fair queue of long-running jobs, which report progress and can be cancelled.
+"""Runs the jobs of the store in threads, and tells listeners about them.
 
-Users take turns. Every start of a job belongs to a round, and each user has one start in a round: a
-user who has started a job in this round waits for the next one, and a new user can start at once.
-Fifty jobs of one user therefore do not delay the first job of another. A worker is idle only if no
-job can start.
+Training takes long, so it has threads of its own. Any process of a studio can be asked about any
+job: one that runs here is read from memory, all others from the store.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
-from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any
 
-from margrave.studio._events import Handle, Job, State, Work, one_line, stream
-from margrave.studio.problems import WENT_WRONG, problem_record
+from starlette.concurrency import run_in_threadpool
+from threadpoolctl import threadpool_limits
 
-__all__ = [
-    "WENT_WRONG",
-    "Cancelled",
-    "Closed",
-    "Handle",
-    "Job",
-    "Queue",
-    "State",
-    "TooMany",
-    "UnknownJob",
-    "Work",
-    "stream",
-]
+from margrave.steer import StoppedError
+from margrave.studio.job_table import TRAIN, JobTable
+from margrave.studio.problems import WENT_WRONG, problem_record
+from margrave.studio.store import DialogRow, Ended, JobRow, Lost, NotFound, Record, StoreError
+
+Work = Callable[[JobRow, "Handle"], None]
+
+BEAT = 1.0  # seconds between two messages to other processes
+PRUNE = 3600.0  # seconds between two deletions of old jobs
+LOOK = 0.5  # seconds after which a listener looks at a job that has reported nothing
+PACE = 0.1  # seconds between two reports of progress
 
 _log = logging.getLogger(__name__)
+_RECORD = ("id", "kind", "state", "progress", "reply", "error", "code", "fields", "result")
 
 
 class Cancelled(Exception):  # noqa: N818
     """Raised by a job that was cancelled and has no result."""
 
 
-class TooMany(Exception):  # noqa: N818
-    """A user has too many waiting jobs."""
+class Interrupted(Exception):  # noqa: N818
+    """The studio is ending: the job begins again in another process."""
 
 
 class Closed(Exception):  # noqa: N818
-    """The queue accepts no more jobs."""
+    """The studio is ending and accepts no more jobs."""
+
+    code = "closed"
 
 
-class UnknownJob(KeyError):  # noqa: N818
-    """There is no such job, or it belongs to another user."""
-
-    def __str__(self) -> str:
-        return "There is no such job."
-
-
-class Queue:
-    """Runs jobs in threads, in a fair order.
+class Handle:
+    """A running job, for the function that does its work.
 
     Parameters
     ----------
-    workers : int
-        Number of jobs that run at the same time.
-    per_user : int
-        Number of running jobs of one user while a job of another user could start.
-    per_user_waiting : int
-        Number of jobs of one user that may wait.
-    keep : int
-        Number of finished jobs that are kept.
-    told : tuple of exception types
-        Errors whose messages are shown to users.
-
-    Examples
-    --------
-    >>> queue = Queue(workers=2, per_user=1, per_user_waiting=8, keep=100)
-    >>> job = queue.submit("ann", "prefer", "d1", lambda handle: {"step": 1}, lock_key="d1")
-    >>> job.wait(timeout=60)
-    True
-    >>> job.state, job.result
-    ('done', {'step': 1})
-    >>> queue.shutdown(timeout=60)
-    True
+    job : JobRow
+        The job.
+    process : str
+        The process that holds its lease.
+    report : callable
+        Called with the job's id when it has something new.
     """
 
-    def __init__(
-        self,
-        workers: int,
-        per_user: int,
-        per_user_waiting: int,
-        keep: int,
-        told: tuple[type[Exception], ...] = (),
-    ) -> None:
-        for name, value, least in (
-            ("workers", workers, 1),
-            ("per_user", per_user, 1),
-            ("per_user_waiting", per_user_waiting, 0),
-            ("keep", keep, 0),
-        ):
-            if value < least:
-                raise ValueError(f"{name} of Queue must be {least} or more, got {value!r}.")
-        self._workers, self._per_user, self._keep = workers, per_user, keep
-        self._per_user_waiting, self._told = per_user_waiting, told
-        self._lock = threading.Condition()
-        self._threads: list[threading.Thread] = []
-        self._closed = False
-        self._number = self._round = 0
-        self._turns: dict[str, int] = {}  # the round of a user's next start
-        self._jobs: dict[str, Job] = {}
-        self._waiting: dict[Job, None] = {}  # oldest first
-        self._running: dict[Job, None] = {}
-        self._ready: deque[Job] = deque()  # running jobs that no thread has picked up yet
-        self._finished: deque[Job] = deque()
+    def __init__(self, job: JobRow, process: str, report: Callable[[str], None]) -> None:
+        self.job = job
+        self.news: Record = {"progress": None, "reply": None}
+        self.is_closing = False
+        self._process, self._report = process, report
+        self._stopping = job.stopping
+        self._reported = 0.0
 
-    def submit(
-        self, owner: str, kind: str, dialog: str, work: Work, *, lock_key: str | None = None
-    ) -> Job:
-        """Add a job, which runs when it is its turn.
+    def stop(self) -> None:
+        """Request the job to stop."""
+        self._stopping = True
+
+    def stopped(self) -> bool:
+        """Whether the work should stop, with the result so far or by raising `Cancelled`."""
+        return self._stopping
+
+    def progress(
+        self,
+        done: int,
+        total: int,
+        text: str,
+        members: Iterable[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Report progress; may be called at any rate.
 
         Parameters
         ----------
-        owner, kind, dialog : str
-            The user, what the job does, and the dialog that it works on.
-        work : callable
-            Takes a `Handle` and returns a dict of plain data.
-        lock_key : str or None
-            Jobs with the same key run one after another, in the order of submission.
-
-        Returns
-        -------
-        job : Job
-            It is already running if a worker was free.
-
-        Raises
-        ------
-        TooMany
-            If too many jobs of the owner are waiting.
-        Closed
-            After `shutdown`.
+        done, total : int
+            The number of finished steps, and of all steps.
+        text : str
+            The current step, in words.
+        members : iterable of mapping, or None
+            ``name``, ``done`` and ``total`` of each member.
         """
+        bars = None if members is None else [dict(member) for member in members]
+        self.news["progress"] = {"done": done, "total": total, "text": text, "members": bars}
+        if monotonic() > self._reported + PACE:
+            self._reported = monotonic()
+            self._report(self.job.id)
+
+    def reply(self, record: Record) -> None:
+        """Report a reply that is better than the ones before."""
+        self.news["reply"] = record
+        self._report(self.job.id)
+
+    def done(self, result: Record) -> Ended:
+        """The successful end of the job, to be stored with the changes that it made."""
+        if self.is_closing:
+            raise Interrupted
+        return self.ended("done", result=result)
+
+    def ended(self, state: str, **values: Any) -> Ended:
+        """The end of the job."""
+        return Ended(self.job.id, self._process, {"state": state, **values})
+
+
+class _Line(SimpleQueue[JobRow | None]):
+    """Wakes workers: with a job that is leased to this process, or None to look in the store."""
+
+    def __init__(self) -> None:
+        self._n_waiting = 0  # workers
+        self._lock = threading.Lock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a worker waits that nothing has woken."""
+        return self._n_waiting > self.qsize()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> JobRow | None:
+        """Wait for the next job."""
         with self._lock:
-            if self._closed:
-                raise Closed("The studio is shutting down and accepts no more requests.")
-            waiting = sum(job.owner == owner for job in self._waiting)
-            if not waiting:
-                self._turns[owner] = max(self._turns.get(owner, 0), self._round)
-            self._number += 1
-            job = Job(owner, kind, dialog, lock_key, self._number, work, self._lock)
-            self._waiting[job] = None
-            if waiting >= self._per_user_waiting and job is not self._next():
-                del self._waiting[job]
-                raise TooMany(
-                    f"You have {waiting} waiting requests; the limit is {self._per_user_waiting}. "
-                    "Wait until one is done, or cancel one."
-                )
-            self._jobs[job.id] = job
-            self._start_threads()
-            self._move()
-        return job
+            self._n_waiting += 1
+        try:
+            return super().get(block, timeout)
+        finally:
+            with self._lock:
+                self._n_waiting -= 1
 
-    def job(self, owner: str, job_id: str) -> Job:
-        """Return a user's job.
 
-        Raises
-        ------
-        UnknownJob
-            If there is no such job, it belongs to another user, or it ended long ago.
-        """
-        with self._lock:
-            job = self._jobs.get(job_id)
-        if job is None or job.owner != owner:
-            raise UnknownJob(job_id)
-        return job
+class Jobs:
+    """The jobs of a studio.
 
-    def of_dialog(self, dialog: str) -> Job | None:
-        """The newest unfinished job of a dialog."""
-        with self._lock:
-            jobs = [job for job in (*self._running, *self._waiting) if job.dialog == dialog]
-        return max(jobs, key=lambda job: job.number, default=None)
+    Parameters
+    ----------
+    table : JobTable
+        The jobs in the store.
+    work : mapping of str to callable
+        The function for each kind of job. It stores its changes together with the end of the job,
+        see :meth:`Handle.done`.
+    workers : int
+        Number of jobs that run at the same time in this process; one fewer for training.
+    """
 
-    def cancel(self, job: Job) -> None:
-        """Cancel a waiting job, or request a running one to stop."""
-        with self._lock:
-            job.stopping = job.stopping or not job.finished
-            if job.state == "waiting":
-                self._finish(job, "cancelled")
+    def __init__(self, table: JobTable, work: Mapping[str, Work], workers: int) -> None:
+        self.table = table
+        self._work = dict(work)
+        self._closing = threading.Event()
+        self._lines = {True: _Line(), False: _Line()}  # for training, and for all other jobs
+        self._lock = threading.Lock()
+        self._running: dict[str, Handle] = {}
+        self._listeners: dict[str, set[Callable[[], object]]] = {}
+        self._threads = [
+            threading.Thread(target=self._serve, args=(training,), daemon=True)
+            for training in (*[True] * max(1, workers - 1), *[False] * workers)
+        ]
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
 
-    def shutdown(self, timeout: float) -> bool:
-        """Accept no more jobs, cancel all, and wait `timeout` seconds for the running ones.
-
-        Returns
-        -------
-        stopped : bool
-            Whether all have stopped. The others are reported as cancelled, and their results are
-            ignored.
-        """
-        until = monotonic() + timeout
-        with self._lock:
-            self._closed = True
-            for job in (*self._waiting, *self._running):
-                self.cancel(job)
-            self._lock.notify_all()
-        for thread in self._threads:
-            thread.join(max(0.0, until - monotonic()))
-        with self._lock:
-            for job in tuple(self._running):
-                self._finish(job, "cancelled")
-        return not any(thread.is_alive() for thread in self._threads)
-
-    def _next(self) -> Job | None:
-        """The job to start now if a worker is free.
-
-        Candidates are the oldest job of each user that no lock blocks. Users with fewer running
-        jobs than `per_user` come first, then the order of the rounds decides.
-        """
-        locked = {job.lock_key for job in self._running} - {None}
-        heads: dict[str, Job] = {}
-        for job in self._waiting:
-            if job.lock_key not in locked:
-                heads.setdefault(job.owner, job)
-            if job.lock_key is not None:
-                locked.add(job.lock_key)  # later ones wait for this one
-        if len(self._running) >= self._workers or not heads:
-            return None
-        running = Counter(job.owner for job in self._running)
-        over = {owner: n for owner, n in running.items() if n >= self._per_user}
-        return min(
-            heads.values(),
-            key=lambda job: (over.get(job.owner, 0), self._turns[job.owner], job.number),
-        )
-
-    def _move(self) -> None:
-        """Start all jobs that can start, and update the places of the waiting ones."""
-        while (job := self._next()) is not None:
-            del self._waiting[job]
-            self._running[job] = None
-            self._ready.append(job)
-            # A user who missed several rounds gets one start, not one for each round.
-            self._round = max(self._round, self._turns[job.owner])
-            self._turns[job.owner] = self._round + 1
-            job.state, job.ahead = "running", 0
-            job.events.change(pressing=True)
-        present = {job.owner for job in (*self._waiting, *self._running)}
-        self._turns = {
-            owner: turn
-            for owner, turn in self._turns.items()
-            if owner in present or (self._waiting and turn > self._round)
-        }
-        self._count_ahead()
-        self._lock.notify_all()
-
-    def _count_ahead(self) -> None:
-        """Number the waiting jobs by rounds, as if each could start when it is its turn."""
-        turns = dict(self._turns)
-        places: list[tuple[int, int, Job]] = []
-        for job in self._waiting:
-            turn = turns[job.owner]
-            places.append((turn, job.number, job))
-            turns[job.owner] = max(turn, self._round) + 1
-        for ahead, (_, _, job) in enumerate(sorted(places, key=lambda place: place[:2])):
-            if job.ahead != ahead:
-                job.ahead = ahead
-                job.events.change(pressing=True)
-
-    def _finish(
-        self,
-        job: Job,
-        state: State,
-        problem: dict[str, Any] | None = None,
-        result: dict[str, Any] | None = None,
-    ) -> None:
-        with self._lock:
-            if job.finished:  # shutdown did not wait for it
-                return
-            self._waiting.pop(job, None)
-            self._running.pop(job, None)
-            job.state, job.ahead, job.result = state, 0, result
-            if problem is not None:
-                job.error, job.code, job.fields = map(problem.get, ("error", "code", "fields"))
-            job.work = None  # it refers to a dialog
-            job.events.end()
-            self._finished.append(job)
-            while len(self._finished) > self._keep:
-                del self._jobs[self._finished.popleft().id]
-            self._move()
-
-    def _start_threads(self) -> None:
-        while len(self._threads) < self._workers:
-            name = f"studio-{len(self._threads) + 1}"
-            thread = threading.Thread(target=self._serve, name=name, daemon=True)
-            self._threads.append(thread)
+    def start(self) -> None:
+        """Continue the interrupted jobs, and accept new ones."""
+        self.table.reclaim(all_running=not self.table.store.is_shared)
+        self.table.prune()
+        for thread in (*self._threads, self._keeper):
             thread.start()
 
-    def _serve(self) -> None:
-        """The loop of a worker thread."""
-        while True:
-            with self._lock:
-                self._lock.wait_for(lambda: self._ready or self._closed)
-                if not self._ready:
-                    return
-                job = self._ready.popleft()
-            self._run(job)
+    def begin(
+        self, owner: str, title: str, table_id: str | None, choices: Record
+    ) -> tuple[DialogRow, JobRow]:
+        """Add a dialog, and the job that trains it."""
+        self._check_open()
+        dialog, job = self.table.begin(owner, title, table_id, choices)
+        self._lines[True].put(None)
+        return dialog, job
 
-    def _run(self, job: Job) -> None:
-        work = job.work
+    def submit(self, owner: str, kind: str, dialog_id: str, arguments: Record) -> JobRow:
+        """Add a job, which runs when it is its turn; see :meth:`JobTable.add`."""
+        self._check_open()
+        line = self._lines[kind == TRAIN]
+        job = self.table.add(owner, kind, dialog_id, arguments, lease=line.is_idle)
+        line.put(job if job.state == "running" else None)
+        return job
+
+    def _check_open(self) -> None:
+        if self._closing.is_set():
+            raise Closed("The studio is shutting down and accepts no more requests.")
+
+    def cancel(self, job: JobRow) -> None:
+        """Cancel a waiting job, or request a running one to stop; the best reply is kept."""
+        self.table.cancel(job)
+        if handle := self._running.get(job.id):
+            handle.stop()
+        self._report(job.id)
+
+    def record(self, job: JobRow) -> Record:
+        """A job as plain data."""
+        handle = self._running.get(job.id)
+        source = job if handle is None else handle.job
+        record = {name: getattr(source, name) for name in _RECORD}
+        record |= {} if handle is None else handle.news
+        ahead = self.table.ahead(job) if source.state == "waiting" else 0
+        return {**record, "dialog": job.dialog_id, "ahead": ahead}
+
+    def wait(self, job: JobRow, seconds: float) -> JobRow:
+        """Wait until a job has ended, at most some seconds; return its row."""
+        news, until = threading.Event(), monotonic() + seconds
+        with self._listening(job.id, news.set):
+            while True:
+                news.clear()
+                if job.id not in self._running:
+                    job = self.table.find(job.owner, job.id)
+                left = until - monotonic()
+                if job.is_finished or left <= 0:
+                    return job
+                news.wait(min(left, LOOK))
+
+    @contextmanager
+    def _listening(self, job_id: str, wake: Callable[[], object]) -> Iterator[None]:
+        """Call `wake` at each change of a job."""
+        with self._lock:
+            self._listeners.setdefault(job_id, set()).add(wake)
         try:
-            if job.stopping or work is None:
-                raise Cancelled
-            result = work(Handle(job))
-            one_line(
-                result
-            )  # a result that cannot be sent is an error of the job, not of a listener
-        except Cancelled:
-            self._finish(job, "cancelled")
-        except self._told as error:
-            self._finish(job, "failed", problem_record(error))
+            yield
+        finally:
+            with self._lock:
+                listeners = self._listeners[job_id]
+                listeners.discard(wake)
+                if not listeners:
+                    del self._listeners[job_id]
+
+    async def follow(self, job: JobRow) -> AsyncIterator[Record]:
+        """Yield a job's record at once and after each change, until it has ended."""
+        news, loop = asyncio.Event(), asyncio.get_running_loop()
+        sent: Record = {}
+        with self._listening(job.id, lambda: loop.call_soon_threadsafe(news.set)):
+            while True:
+                news.clear()
+                record = await run_in_threadpool(self._look, job, sent)
+                if record != sent:
+                    yield record
+                    sent = record
+                if record["state"] not in ("waiting", "running"):
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK):
+                        await news.wait()
+
+    def _look(self, job: JobRow, sent: Record) -> Record:
+        """The current record of a job; a job whose dialog was deleted is cancelled."""
+        handle = self._running.get(job.id)
+        try:
+            return self.record(self.table.find(job.owner, job.id) if handle is None else job)
+        except NotFound:
+            return {**(sent or self.record(job)), "state": "cancelled"}
+
+    def close(self, timeout: float) -> bool:
+        """Accept no more jobs, and interrupt the running ones, which begin again elsewhere.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds to wait for the running ones.
+
+        Returns
+        -------
+        bool
+            Whether all have stopped. The results of the others are ignored.
+        """
+        until = monotonic() + timeout
+        self._closing.set()
+        for line in self._lines.values():
+            for _ in self._threads:
+                line.put(None)
+        for handle in tuple(self._running.values()):
+            handle.is_closing = True
+            handle.stop()
+        threads = [thread for thread in (*self._threads, self._keeper) if thread.is_alive()]
+        for thread in threads:
+            thread.join(max(0.0, until - monotonic()))
+        self.table.release()
+        return not any(thread.is_alive() for thread in threads)
+
+    def _report(self, job_id: str) -> None:
+        """Wake the listeners of a job."""
+        with self._lock:
+            listeners = tuple(self._listeners.get(job_id, ()))
+        for wake in listeners:
+            with suppress(RuntimeError):  # its event loop was closed
+                wake()
+
+    def _serve(self, training: bool) -> None:
+        """The loop of a worker thread."""
+        threadpool_limits(1, user_api="openmp")  # of this thread: jobs share the cores
+        line = self._lines[training]
+        while not self._closing.is_set():
+            job = line.get()
+            while not self._closing.is_set() and (job := job or self._claim(training)):
+                self._run(job)
+                job = None
+
+    def _claim(self, training: bool) -> JobRow | None:
+        try:
+            return self.table.claim(training)
+        except StoreError:
+            _log.exception("The store gave no job.")
+            return None
+
+    def _run(self, job: JobRow) -> None:
+        handle = self._running[job.id] = Handle(job, self.table.process, self._report)
+        try:
+            self._work[job.kind](job, handle)
+        except (Interrupted, Lost, NotFound):  # it begins again, began elsewhere, or was deleted
+            _log.info("A job of kind %r was interrupted.", job.kind)
+        except (Cancelled, StoppedError):
+            if not handle.is_closing:
+                self._end(handle, "cancelled")
+        except (ValueError, StoreError) as error:
+            self._end(handle, "failed", **problem_record(error))
         except BaseException:  # even SystemExit ends the job only, not the worker
             _log.exception("A job of kind %r failed.", job.kind)
-            self._finish(job, "failed", {"error": WENT_WRONG})
-        else:
-            self._finish(job, "done", result=result)
+            self._end(handle, "failed", error=WENT_WRONG)
+        finally:
+            del self._running[job.id]
+            self._report(job.id)
+
+    def _end(self, handle: Handle, state: str, **values: Any) -> None:
+        """End a job without a result, and its dialog if it could not be trained."""
+        job = handle.job
+        error = None
+        if job.kind == TRAIN:
+            error = values.get("error") or "Training was cancelled."
+        try:
+            self.table.end(handle.ended(state, **values), job.dialog_id, error)
+        except (Lost, NotFound):
+            _log.info("A job of kind %r has another process, or no dialog.", job.kind)
+        except StoreError:
+            _log.exception("The end of a job of kind %r was not stored.", job.kind)
+
+    def _keep(self) -> None:
+        """Keep the leases of this process, and look for jobs of ended processes."""
+        shared, pruned = self.table.store.is_shared, monotonic()
+        while not self._closing.wait(BEAT if shared else PRUNE):
+            try:
+                if shared:
+                    self._beat()
+                if monotonic() > pruned + PRUNE:
+                    self.table.prune()
+                    pruned = monotonic()
+            except StoreError:
+                _log.warning("The store could not be reached.", exc_info=True)
+
+    def _beat(self) -> None:
+        running = dict(self._running)
+        for job_id in self.table.beat({job_id: job.news for job_id, job in running.items()}):
+            if job_id in running:
+                running[job_id].stop()
+        if self.table.reclaim():
+            for line in self._lines.values():
+                if line.is_idle:
+                    line.put(None)

@@ -30,6 +30,7 @@ from margrave.studio.server import create_app, open_studio
 from margrave.studio.settings import Settings
 from margrave.studio.store import TableRow
 from margrave.studio.views import Record
+from margrave.studio.workspace import source_of
 
 USUAL_PORT = 8420
 _MORE_PORTS = 20
@@ -86,18 +87,22 @@ class Beginning:
         A file, or the name of a data set in `margrave data`.
     target, positive : str or None
         The column with the classes, and the positive class.
+    encoding, decimal : str or None
+        The encoding and the decimal mark of a text file.
     """
 
     data: str
     target: str | None = None
     positive: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
 
 
 def serve(
     settings: Settings,
     port: int | None,
     begin: Beginning | None,
-    ready: Callable[[str], Any],
+    ready: Callable[[list[str]], Any],
 ) -> None:
     """Serve the studio until it is interrupted.
 
@@ -110,9 +115,11 @@ def serve(
     begin : Beginning or None
         The table to open.
     ready : callable
-        Called with the URL when the studio can be opened.
+        Called with the addresses of the page, as in `Settings.urls`, when it can be opened.
     """
-    table = None if begin is None else find_table(begin.data)
+    table = None
+    if begin is not None:
+        table = find_table(begin.data, encoding=begin.encoding, decimal=begin.decimal)
     if table is not None and settings.shared:
         raise ValueError(
             "DATA cannot be opened in a studio with a token, which has several users; upload it in "
@@ -125,10 +132,10 @@ def serve(
         try:
             place = "" if table is None or begin is None else _open_table(studio, table, begin)
         except BaseException:
-            studio.queue.shutdown(timeout=5)
-            studio.store.close()
+            studio.close()
             raise
-        server = server_of(studio, lambda: ready(settings.url() + place))
+        urls = [url + place for url in settings.urls()]
+        server = server_of(studio, lambda: ready(urls))
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -147,7 +154,8 @@ def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
 
 def _open_table(studio: Studio, table: Table, begin: Beginning) -> str:
     """Find the dialog on a table, or begin one; return its place in the page."""
-    source, facts = Source(table.name, bundled=False), facts_of(table.frame)
+    source = Source(table.name, bundled=False, encoding=begin.encoding, decimal=begin.decimal)
+    facts = facts_of(table.frame)
     if table.path is None:
         source, facts["target"] = bundled_frame(table.name)[1], "target"
     target = begin.target or facts["target"]
@@ -166,13 +174,13 @@ def _open_table(studio: Studio, table: Table, begin: Beginning) -> str:
 
 
 def _store_table(studio: Studio, table: Table, source: Source, facts: Record) -> TableRow:
-    """Find a table with the same name and content in the store, or add it."""
+    """Find a table with the same source and content in the store, or add it."""
     data = uploads.parquet_of(table.frame)
     digest = hashlib.sha256(data).hexdigest()
     for known in studio.store.dialogs(LOCAL):
         if known.table_id is not None:
             row = studio.store.table(LOCAL, known.table_id)
-            if row.facts.get("digest") == digest and row.name == table.name:
+            if row.facts.get("digest") == digest and source_of(row.facts) == source:
                 return row
     return routes_tables.add_table(studio, LOCAL, source, facts, data)
 
@@ -200,7 +208,7 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
     if known not in [row.id for row in studio.store.dialogs(LOCAL)]:  # new, or deleted in the page
         known = studio.workspace.adopt(LOCAL, "From Python", dialog)
         _adopted[id(dialog)] = known
-    url = f"{studio.settings.url()}#/d/{known}/frontier"
+    url = f"{studio.settings.urls()[0]}#/d/{known}/frontier"
     if browser:
         webbrowser.open(url)
     return url

@@ -34,7 +34,7 @@ def plain_message(error: Exception) -> str:
         return _parameter_message(error.fields)
     if isinstance(error, SplitError) and error.code == "too_few_samples":
         return _size_message(error.fields)
-    return _MESSAGES.get(error.code) or one_line(str(error))
+    return _MESSAGES.get(error.code) or _OPTION.sub(r"\1", one_line(str(error)))
 
 
 def problem_record(error: Exception) -> dict[str, Any]:

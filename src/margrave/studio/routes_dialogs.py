@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from fastapi.responses import StreamingResponse
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from margrave.confusion import Preference, PreferenceError
 from margrave.steer import default_members
-from margrave.studio import programs, schemas, views, work
+from margrave.studio import programs, schemas, views
 from margrave.studio.choices import check_number_of_limits, split_sizes
 from margrave.studio.context import Studio, StudioParameter, UserParameter
-from margrave.studio.jobs import Closed, Job, TooMany, stream
+from margrave.studio.job_table import TRAIN
 from margrave.studio.problems import problem_record
+from margrave.studio.store import JobRow
 from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api")
 
+MOMENT = 0.3  # seconds that a request waits for its job
 
-def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, Job]:
+
+def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, JobRow]:
     """Add a dialog and start its training."""
     choices = body.model_dump(exclude={"table", "title"})
     table = studio.store.table(owner, body.table)
@@ -25,34 +31,22 @@ def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, Job
     sizes = split_sizes(samples, choices)  # refuses invalid choices before training
     if body.kind == "committee" and body.members is None:
         choices["members"] = list(default_members(sizes.train))
-    row = studio.store.add_dialog(owner, body.title or table.name, table.id, choices)
-    try:
-        return row.id, studio.submit(owner, "train", row.id, work.train)
-    except (TooMany, Closed):
-        studio.store.delete_dialog(owner, row.id)
-        raise
+    dialog, job = studio.jobs.begin(owner, body.title or table.name, table.id, choices)
+    return dialog.id, job
 
 
 @router.post("/dialogs", status_code=202, response_model=schemas.Begun)
 def new(body: schemas.NewDialog, studio: StudioParameter, user: UserParameter) -> Record:
     """Begin a dialog; a job trains its members."""
     dialog, job = begin(studio, user, body)
-    return {"dialog": studio.record(user, dialog), "job": job.record()}
+    return {"dialog": studio.record(user, dialog), "job": studio.jobs.record(job)}
 
 
 @router.post("/dialogs/{dialog}/retry", status_code=202, response_model=schemas.Begun)
 def retry(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     """Train a dialog again whose training failed or was cancelled."""
-    row = studio.idle(user, dialog)
-    if row.state == "ready":
-        raise ValueError("This dialog is already trained.")
-    studio.store.set_state(dialog, "training")  # also while it waits for its turn
-    try:
-        job = studio.submit(user, "train", dialog, work.train)
-    except (TooMany, Closed):
-        studio.store.set_state(dialog, row.state, row.error)
-        raise
-    return {"dialog": studio.record(user, dialog), "job": job.record()}
+    job = studio.jobs.submit(user, TRAIN, dialog, {})
+    return {"dialog": studio.record(user, dialog), "job": studio.jobs.record(job)}
 
 
 @router.get("/dialogs", response_model=schemas.Dialogs)
@@ -95,9 +89,9 @@ def rename(
 def delete(dialog: str, studio: StudioParameter, user: UserParameter) -> None:
     """Delete a dialog, with all its steps and models."""
     studio.store.dialog(user, dialog)
-    job = studio.queue.of_dialog(dialog)
+    job = studio.jobs.table.of_dialog(dialog)
     if job is not None:
-        studio.queue.cancel(job)
+        studio.jobs.cancel(job)
     studio.store.delete_dialog(user, dialog)
     studio.workspace.forget(dialog, deleted=True)
 
@@ -132,10 +126,7 @@ def prefer(
     live = studio.workspace.live(user, dialog)
     check_number_of_limits(body.wants)
     live.dialog.check_request(*body.wants, keep=body.keep, strategies=body.strategies, at=body.at)
-    job = studio.submit(
-        user, "prefer", dialog, work.prefer, body.wants, body.keep, body.strategies, body.at
-    )
-    return job.record()
+    return start(studio, user, "prefer", dialog, body.model_dump())
 
 
 @router.post("/dialogs/{dialog}/undo", response_model=schemas.Dialog)
@@ -144,6 +135,7 @@ def undo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     studio.idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.undo()
+        studio.workspace.write(dialog, live, idle=True)
     return studio.record(user, dialog)
 
 
@@ -153,6 +145,7 @@ def redo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     studio.idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.redo()
+        studio.workspace.write(dialog, live, idle=True)
     return studio.record(user, dialog)
 
 
@@ -162,6 +155,7 @@ def goto(dialog: str, body: schemas.Going, studio: StudioParameter, user: UserPa
     studio.idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.goto(body.step)
+        studio.workspace.write(dialog, live, idle=True)
     return studio.record(user, dialog)
 
 
@@ -177,7 +171,7 @@ def tune(
     for want in body.wants:
         Preference(want, classes=matrix.classes, positive=matrix.positive)
     votes = programs.node_votes(live.dialog, body.node)
-    return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
+    return start(studio, user, "nodes", dialog, {"votes": votes, "wants": body.wants})
 
 
 @router.post("/dialogs/{dialog}/program/grow", status_code=202, response_model=schemas.Job)
@@ -187,7 +181,7 @@ def grow(
     """Start a job that adds levels to the program."""
     studio.idle(user, dialog)
     programs.current_program(studio.workspace.live(user, dialog).dialog)
-    return studio.submit(user, "grow", dialog, work.grow, body.levels).record()
+    return start(studio, user, "grow", dialog, body.model_dump())
 
 
 @router.post("/dialogs/{dialog}/accept", status_code=202, response_model=schemas.Job)
@@ -203,38 +197,42 @@ def accept(
             "first.",
             code="no_preference",
         )
-    job = studio.submit(user, "accept", dialog, work.accept, body.confidence, body.reserve)
-    return job.record()
+    return start(studio, user, "accept", dialog, body.model_dump())
 
 
 # Jobs
 
 
+def start(studio: Studio, owner: str, kind: str, dialog: str, arguments: Record) -> Record:
+    """Start a job; if it takes only a moment, return it with its result."""
+    job = studio.jobs.submit(owner, kind, dialog, arguments)
+    return studio.jobs.record(studio.jobs.wait(job, MOMENT))
+
+
+def find_job(job: str, studio: StudioParameter, user: UserParameter) -> JobRow:
+    """Return a user's job."""
+    return studio.jobs.table.find(user, job)
+
+
+JobParameter = Annotated[JobRow, Depends(find_job)]
+
+
 @router.get("/jobs/{job}", response_model=schemas.Job)
-def job(job: str, studio: StudioParameter, user: UserParameter) -> Record:
+def job(job: JobParameter, studio: StudioParameter) -> Record:
     """A job and its progress."""
-    return studio.queue.job(user, job).record()
+    return studio.jobs.record(job)
 
 
 @router.post("/jobs/{job}/cancel", response_model=schemas.Job)
-def cancel(job: str, studio: StudioParameter, user: UserParameter) -> Record:
+def cancel(job: JobParameter, studio: StudioParameter) -> Record:
     """Stop a job; the best reply so far is kept."""
-    stopped = studio.queue.job(user, job)
-    waited = stopped.state == "waiting"
-    studio.queue.cancel(stopped)
-    if waited and stopped.kind == "train" and stopped.state == "cancelled":  # it will never run
-        studio.store.set_state(stopped.dialog, "failed", work.CANCELLED)
-    return stopped.record()
+    studio.jobs.cancel(job)
+    return studio.jobs.record(studio.jobs.table.find(job.owner, job.id))
 
 
-@router.get(
-    "/jobs/{job}/events",
-    response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "Events."}},
-)
-async def events(
-    job: str, request: Request, studio: StudioParameter, user: UserParameter
-) -> StreamingResponse:
-    """Server-sent events with the progress of a job, until it ends."""
-    sent = stream(studio.queue.job(user, job), request.headers.get("last-event-id"))
-    return StreamingResponse(sent, media_type="text/event-stream")
+@router.get("/jobs/{job}/events", response_class=EventSourceResponse)
+async def events(job: JobParameter, studio: StudioParameter) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events with the record of a job after each change, until its end."""
+    async for record in studio.jobs.follow(job):
+        over = record["state"] not in ("waiting", "running")
+        yield ServerSentEvent(event="end" if over else "job", data=record)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Query, UploadFile
+from fastapi import APIRouter, Form, Query, UploadFile
 
 from margrave import __version__, datasets
 from margrave.steer import Dialog
@@ -75,11 +75,27 @@ def add_table(studio: Studio, owner: str, source: Source, facts: Record, data: b
 
 
 @router.post("/tables", status_code=201, response_model=schemas.Table)
-def upload(file: UploadFile, studio: StudioParameter, user: UserParameter) -> Record:
-    """Upload a CSV or Parquet file; a separate process reads it."""
+def upload(
+    file: UploadFile,
+    studio: StudioParameter,
+    user: UserParameter,
+    encoding: Annotated[schemas.Encoding | None, Form()] = None,
+    decimal: Annotated[schemas.DecimalMark | None, Form()] = None,
+) -> Record:
+    """Upload a CSV or Parquet file; a separate process reads it.
+
+    A text that is not UTF-8, or seems to have decimal commas, is refused with the code
+    "text_format"; the fields of the error have the encoding and the decimal mark that read it.
+    """
     with studio.uploading(user):
-        parsed = uploads.parse_upload(file.file, file.filename or "", studio.settings.limits)
-    source = Source(parsed.name, bundled=False)
+        parsed = uploads.parse_upload(
+            file.file,
+            file.filename or "",
+            studio.settings.limits,
+            encoding=encoding,
+            decimal=decimal,
+        )
+    source = Source(parsed.name, bundled=False, encoding=encoding, decimal=decimal)
     return table_record(add_table(studio, user, source, parsed.facts, parsed.parquet))
 
 

@@ -20,6 +20,8 @@ Kind = Literal["committee", "program"]
 State = Literal["training", "ready", "failed"]
 JobKind = Literal["train", "prefer", "nodes", "grow", "accept"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+Encoding = Literal["utf-8", "cp1252", "utf-16"]
+DecimalMark = Literal[".", ","]
 
 Text = Annotated[str, Field(max_length=500)]
 Name = Annotated[str, Field(max_length=1000)]
@@ -280,6 +282,7 @@ class Job(BaseModel):
     state: JobState
     ahead: int
     progress: Progress | None
+    reply: Step | None
     error: str | None
     code: str | None
     fields: dict[str, Any] | None

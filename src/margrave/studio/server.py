@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from margrave import __version__
 from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
 from margrave.studio.context import Studio
 from margrave.studio.guard import LOCAL, Guard
-from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
-from margrave.studio.lines import Lines
+from margrave.studio.job_table import JobTable, TooMany
+from margrave.studio.jobs import Closed, Jobs
 from margrave.studio.pages import Pages
-from margrave.studio.problems import problem_record
+from margrave.studio.problems import WENT_WRONG, problem_record
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
 from margrave.studio.workspace import Workspace
@@ -51,7 +52,6 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 _TYPES = ("bool", "int", "float", "str")
 _STATUS: dict[type[Exception], int] = {
     NotFound: 404,
-    UnknownJob: 404,
     Conflict: 409,
     TooMany: 429,
     Closed: 503,
@@ -60,7 +60,7 @@ _STATUS: dict[type[Exception], int] = {
 
 
 def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
-    """Open the store of a studio, and continue interrupted trainings.
+    """Open the store of a studio, and continue interrupted jobs.
 
     Parameters
     ----------
@@ -83,24 +83,11 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     store.add_user(LOCAL)
     store.delete_unused_tables(datetime.now(UTC) - UNUSED)
     limits = settings.limits
-    queues = [
-        Queue(
-            workers=workers,
-            per_user=1,
-            per_user_waiting=limits.jobs_waiting,
-            keep=1000,
-            told=(ValueError, StoreError),
-        )
-        for workers in (max(1, limits.workers - 1), limits.workers)
-    ]
     workspace = Workspace(store, limits.live_bytes)
-    studio = Studio(settings, store, workspace, Lines(*queues), saves)
-    for row in store.unfinished():
-        try:
-            studio.submit(row.owner, "train", row.id, work.train)
-        except TooMany:
-            store.set_state(row.id, "failed", "Training was interrupted.")
-    return studio
+    kinds = {kind: partial(function, workspace) for kind, function in work.KINDS.items()}
+    jobs = Jobs(JobTable(store, limits.jobs_waiting), kinds, limits.workers)
+    jobs.start()
+    return Studio(settings, store, workspace, jobs, saves)
 
 
 def create_app(studio: Studio) -> FastAPI:
@@ -117,9 +104,7 @@ def create_app(studio: Studio) -> FastAPI:
         reading = threading.Thread(target=routes_tables.bundled_sets, daemon=True)  # for the page
         reading.start()
         yield
-        studio.workspace.closing = True
-        studio.queue.shutdown(timeout=5)
-        studio.store.close()
+        studio.close()
         reading.join(5)  # a thread in native code would abort the process
 
     app = FastAPI(

@@ -101,9 +101,9 @@ class Settings:
 
     Examples
     --------
-    >>> Settings().url()
-    'http://127.0.0.1:8420/'
-    >>> Settings.of(host="0.0.0.0", token="not-a-secret").url()
+    >>> Settings().urls()
+    ['http://127.0.0.1:8420/']
+    >>> Settings.of(host="0.0.0.0", token="not-a-secret").urls()[0]
     'http://127.0.0.1:8420/?token=not-a-secret'
     """
 
@@ -157,15 +157,19 @@ class Settings:
         """Whether users have to enter a token, and have separate dialogs."""
         return self.token is not None
 
-    def url(self) -> str:
-        """The address to open in a browser, with the token if there is one."""
-        address = _address(self.host)
-        host = self.host
-        if address is not None and address.is_unspecified:  # nobody can connect to 0.0.0.0
-            host = "127.0.0.1" if address.version == 4 else "::1"
-        shown = f"[{host}]" if ":" in host else host
-        page = f"http://{shown}:{self.port}/"
-        return page if self.token is None else f"{page}?token={quote(self.token, safe='')}"
+    def urls(self) -> list[str]:
+        """The addresses to open in a browser, with the token if there is one.
+
+        The first one is for this machine. On all interfaces (0.0.0.0, ::), which is no address to
+        connect to, there is a second one, for other machines.
+        """
+        address, hosts = _address(self.host), [self.host]
+        if address is not None and address.is_unspecified:
+            local = "127.0.0.1" if address.version == 4 else "::1"
+            hosts = [local, _network_host(address.version)]
+        token = "" if self.token is None else f"?token={quote(self.token, safe='')}"
+        shown = [f"[{host}]" if ":" in host else host for host in hosts]
+        return [f"http://{host}:{self.port}/{token}" for host in shown]
 
     def answers_to(self, header: str) -> bool:
         """Whether a Host header names this studio, with any port.
@@ -193,6 +197,21 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+def _network_host(version: int) -> str:
+    """Find the address of this machine in its network; without one, its host name."""
+    # Connecting a datagram socket sends nothing; it selects the interface. The addresses are
+    # reserved for documentation.
+    family, other = (
+        (socket.AF_INET, "192.0.2.1") if version == 4 else (socket.AF_INET6, "2001:db8::1")
+    )
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((other, 9))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return socket.gethostname()
 
 
 def _plain(host: str) -> str:

@@ -1,22 +1,26 @@
-"""The store: users, their tables and dialogs, each step durable before a method returns.
+"""The store: users, their tables and dialogs; each change is durable before a method returns.
 
-SQLite in a file, or PostgreSQL. What a dialog is made of comes as bytes that the store does not
-look into, and as records, which are JSON; lists of dialogs never read the bytes.
+It is an SQLite file, for one process, or a PostgreSQL database, which several processes can share.
+The parts of a dialog are bytes that the store does not interpret, and records, which are JSON;
+lists of dialogs never read the bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import secrets
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self, TypeVar
 
-from sqlalchemy import Connection, delete, exists, insert, select
+from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy.orm import Session, undefer
 
-from margrave.studio._claim import claim_file, claim_server
+from margrave.studio._claim import claim_file
 from margrave.studio._engine import (
     Conflict,
     NotFound,
@@ -30,41 +34,27 @@ from margrave.studio._engine import (
     translate_errors,
     writing,
 )
-from margrave.studio._queries import (
-    AcceptancePiece,
+from margrave.studio._tables import (
+    ACTIVE,
     AcceptanceRow,
+    BasisRow,
     DialogRow,
-    Pieces,
-    Record,
-    State,
-    StepPiece,
+    JobRow,
     StepRow,
     TableRow,
-    as_dialog,
-    change_dialog,
-    check_dialog,
-    check_step,
-    check_user,
-    dialog_query,
-    dialog_row,
-    found,
-    has_user,
-    insert_step,
-    new_id,
-    now,
-    table_row,
+    UserRow,
 )
-from margrave.studio._tables import Acceptance, Basis, Dialog, Step, Table, User
 from margrave.studio.migrations import upgrade
 
 __all__ = [
-    "AcceptancePiece",
     "AcceptanceRow",
     "Conflict",
     "DialogRow",
+    "Ended",
+    "JobRow",
+    "Lost",
     "NotFound",
     "Pieces",
-    "StepPiece",
     "StepRow",
     "Store",
     "StoreError",
@@ -72,9 +62,76 @@ __all__ = [
     "default_url",
 ]
 
+Record = dict[str, Any]
+T = TypeVar("T")
+
 # What both can hold: SQLite 1e9 bytes a row; PostgreSQL 1 GiB a value as it is sent, two letters
 # for each byte.
 LARGEST = 500_000_000
+BUSY = "The dialog is busy with another request; wait for it, or stop it."
+
+
+class Lost(Conflict):
+    """The process no longer holds the lease of a dialog: its changes are not stored."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a job, stored together with the changes that it made.
+
+    Attributes
+    ----------
+    job, process : str
+        The ids of the job, and of the process that holds its lease.
+    values : dict
+        The values of the job's row: its ``state`` and result, or its error.
+    """
+
+    job: str
+    process: str
+    values: Record
+
+    def write(self, session: Session) -> None:
+        """Store the end in a transaction; raise `Lost` if another process has the lease."""
+        ours = update(JobRow).where(
+            JobRow.id == self.job, JobRow.process == self.process, JobRow.state == "running"
+        )
+        values = {"finished": now(), "progress": None, "reply": None, **self.values}
+        if not rows_of(session, ours.values(**values)):
+            raise Lost("Another process of the studio has continued this request.")
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Everything that a dialog is restored from, at one point in time."""
+
+    base: bytes
+    steps: Sequence[StepRow]
+    acceptances: Sequence[AcceptanceRow]
+    dialog: DialogRow
+
+
+def now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """Return a random identifier that cannot be guessed."""
+    return secrets.token_urlsafe(16)
+
+
+def found(what: T | None, name: str) -> T:
+    """Return `what`, or raise NotFound if it is None."""
+    if what is None:
+        raise NotFound(f"There is no such {name}.")
+    return what
+
+
+def rows_of(session: Session, statement: Any) -> int:
+    """Execute a change, and return the number of rows that it changed."""
+    result: Any = session.execute(statement)
+    return int(result.rowcount)
 
 
 class Store:
@@ -85,7 +142,7 @@ class Store:
     url : str
         ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``; :func:`default_url` has the usual.
     largest : int
-        The most bytes that a table's data or a piece may have.
+        The most bytes that a table's data or a part of a dialog may have.
 
     Raises
     ------
@@ -97,18 +154,17 @@ class Store:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from margrave.studio.store import Store
+    >>> from margrave.studio.store import StepRow, Store
     >>> with TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/studio.sqlite3") as store:
     ...     store.add_user("local")
     ...     dialog = store.add_dialog("local", "Spam", None, {"kind": "committee"})
-    ...     _ = store.set_ready(dialog.id, b"members", {"n": 279}, {"preference": None}, b"start")
-    ...     _ = store.add_step(
-    ...         dialog.id, 1, 0, {"preference": "fp <= 5", "met": True}, b"reply",
-    ...         position=1, undone=(),
-    ...     )
+    ...     start = StepRow(number=0, parent=0, record={"preference": None}, piece=b"")
+    ...     _ = store.change(dialog.id, state="ready", base=b"members", steps=[start])
+    ...     step = StepRow(number=1, parent=0, record={"preference": "fp <= 5"}, piece=b"reply")
+    ...     _ = store.change(dialog.id, steps=[step], position=1)
     ...     [dialog] = store.dialogs("local")
-    >>> dialog.title, dialog.state, dialog.n_steps, dialog.preference, dialog.met
-    ('Spam', 'ready', 2, 'fp <= 5', True)
+    >>> dialog.title, dialog.state, dialog.n_steps, dialog.preference
+    ('Spam', 'ready', 2, 'fp <= 5')
     """
 
     def __init__(self, url: str, *, largest: int = LARGEST) -> None:
@@ -117,15 +173,16 @@ class Store:
         self._engine = make_engine(self._url)
         self._reader = reading(self._engine)
         self._writer = writing(self._engine)
+        self.is_shared = self._url.get_backend_name() != "sqlite"
+        """Whether several processes can use it at the same time."""
         # SQLite has one writer at a time, and those of other threads would wait by asking again.
-        is_file = self._url.get_backend_name() == "sqlite"
-        self._turn: AbstractContextManager[object] = Lock() if is_file else nullcontext()
-        self._claim: IO[str] | Connection | None = None
+        self._turn: AbstractContextManager[object] = nullcontext() if self.is_shared else Lock()
+        self._claim: IO[str] | None = None
 
     def open(self) -> Self:
-        """Make the database if it is not there, and bring it to the newest version."""
+        """Create the database if it does not exist, and migrate it to the newest version."""
         place = place_of(self._url)
-        if self._url.get_backend_name() == "sqlite":
+        if not self.is_shared:
             make_file(Path(self._url.database or ""))
         try:
             with self._turn, translate_errors(place, self._url), self._writer.begin() as connection:
@@ -136,11 +193,9 @@ class Store:
         return self
 
     def claim(self, who: str) -> None:
-        """Keep other studios from this store until it is closed; they see `who`."""
-        if self._url.get_backend_name() == "sqlite":
+        """Keep other studios from an SQLite file until it is closed; they see `who`."""
+        if not self.is_shared:
             self._claim = claim_file(Path(self._url.database or ""), who)
-        else:
-            self._claim = claim_server(self._engine)
 
     def close(self) -> None:
         """Close all connections."""
@@ -162,49 +217,67 @@ class Store:
     def __repr__(self) -> str:
         return f"<Store: {place_of(self._url)}>"
 
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A transaction that sees one point in time."""
+        with translate_errors(), Session(self._reader) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction that is committed at its end; its objects can be used afterwards."""
+        with (
+            self._turn,
+            translate_errors(),
+            Session(self._writer, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
     # Users
 
     def add_user(self, key: str) -> None:
         """Add a user, unless there is one with this key."""
         try:
-            with self._write() as connection:
-                if not has_user(connection, key):
-                    connection.execute(insert(User).values(key=key, created=now()))
+            with self.write() as session:
+                if session.get(UserRow, key) is None:
+                    session.add(UserRow(key=key, created=now()))
         except Conflict:  # a request beside this one was the first
             return
 
     def has_user(self, key: str) -> bool:
-        """Tell whether there is a user with this key."""
-        with self._read() as connection:
-            return has_user(connection, key)
+        """Whether there is a user with this key."""
+        with self.read() as session:
+            return session.get(UserRow, key) is not None
 
     # Tables
 
     def add_table(self, owner: str, name: str, facts: Record, data: bytes) -> TableRow:
-        """Add a table: its name, what is known of its columns, and its data as Parquet."""
+        """Add a table: its name, the description of its columns, and its data as Parquet."""
         self._check_size(data)
-        row = TableRow(new_id(), owner, name, now(), len(data), facts)
-        with self._write() as connection:
-            check_user(connection, owner)
-            connection.execute(insert(Table).values(**vars(row), data=data))
-            return table_row(connection, owner, row.id)
+        table = TableRow(id=new_id(), owner=owner, name=name, created=now(), size=len(data))
+        table.facts, table.data = facts, data
+        with self.write() as session:
+            found(session.get(UserRow, owner), "user")
+            session.add(table)
+        return self.table(owner, table.id)
 
     def table(self, owner: str, table_id: str) -> TableRow:
-        """Give a user's table."""
-        with self._read() as connection:
-            return table_row(connection, owner, table_id)
+        """Return a user's table, without its data."""
+        with self.read() as session:
+            return _own_table(session, owner, table_id)
 
     def table_data(self, owner: str, table_id: str) -> bytes:
-        """Give the data of a user's table."""
-        query = select(Table.data).where(Table.id == table_id, Table.owner == owner)
-        with self._read() as connection:
-            return found(connection.scalars(query).one_or_none(), "table")
+        """Return the data of a user's table."""
+        query = select(TableRow.data).where(TableRow.id == table_id, TableRow.owner == owner)
+        with self.read() as session:
+            return found(session.scalar(query), "table")
 
     def delete_unused_tables(self, before: datetime) -> int:
-        """Delete the tables that no dialog uses and that are older than this; say how many."""
-        used = exists(select(Dialog.id).where(Dialog.table_id == Table.id))
-        with self._write() as connection:
-            return connection.execute(delete(Table).where(Table.created < before, ~used)).rowcount
+        """Delete the tables that no dialog uses and that are older than this; return how many."""
+        used = exists(select(DialogRow.id).where(DialogRow.table_id == TableRow.id))
+        with self.write() as session:
+            return rows_of(session, delete(TableRow).where(TableRow.created < before, ~used))
 
     # Dialogs
 
@@ -212,183 +285,140 @@ class Store:
         self, owner: str, title: str, table_id: str | None, choices: Record
     ) -> DialogRow:
         """Add a dialog, in state "training"."""
-        row_id, moment = new_id(), now()
-        values: Record = {"title": title, "table_id": table_id, "choices": choices}
-        values |= {"state": "training", "position": 0, "revision": 0, "undone": []}
-        values |= {"accounts": [], "created": moment, "updated": moment}
-        with self._write() as connection:
-            check_user(connection, owner)
-            if table_id is not None:
-                table_row(connection, owner, table_id)
-            connection.execute(insert(Dialog).values(id=row_id, owner=owner, **values))
-            return dialog_row(connection, owner, row_id)
+        with self.write() as session:
+            dialog = insert_dialog(session, owner, title, table_id, choices)
+        return self.dialog(owner, dialog.id)
 
     def dialog(self, owner: str, dialog_id: str) -> DialogRow:
-        """Give a user's dialog."""
-        with self._read() as connection:
-            return dialog_row(connection, owner, dialog_id)
+        """Return a user's dialog."""
+        query = select(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)
+        with self.read() as session:
+            return found(session.scalar(query), "dialog")
 
-    def dialogs(self, owner: str) -> list[DialogRow]:
-        """Give a user's dialogs, the one that changed last first."""
-        newest = dialog_query().where(Dialog.owner == owner)
-        with self._read() as connection:
-            rows = connection.execute(newest.order_by(Dialog.updated.desc(), Dialog.id))
-            return [as_dialog(row) for row in rows]
+    def dialogs(self, owner: str) -> Sequence[DialogRow]:
+        """Return a user's dialogs, the one that changed last first."""
+        query = select(DialogRow).where(DialogRow.owner == owner)
+        with self.read() as session:
+            return session.scalars(query.order_by(DialogRow.updated.desc(), DialogRow.id)).all()
 
-    def unfinished(self) -> list[DialogRow]:
-        """Give all users' dialogs in state "training", the oldest first."""
-        training = dialog_query().where(Dialog.state == "training")
-        with self._read() as connection:
-            rows = connection.execute(training.order_by(Dialog.created, Dialog.id))
-            return [as_dialog(row) for row in rows]
-
-    def rename(self, owner: str, dialog_id: str, title: str) -> int:
-        """Give a user's dialog another title; as all changes of a dialog, return its revision."""
-        with self._write() as connection:
-            dialog_row(connection, owner, dialog_id)
-            return change_dialog(connection, dialog_id, title=title)
+    def rename(self, owner: str, dialog_id: str, title: str) -> None:
+        """Change the title of a user's dialog; its revision stays."""
+        query = update(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)
+        with self.write() as session:
+            found(rows_of(session, query.values(title=title, updated=now())) or None, "dialog")
 
     def delete_dialog(self, owner: str, dialog_id: str) -> None:
-        """Delete a user's dialog with its steps and acceptances."""
-        query = delete(Dialog).where(Dialog.id == dialog_id, Dialog.owner == owner)
-        with self._write() as connection:
-            found(connection.execute(query).rowcount or None, "dialog")
+        """Delete a user's dialog with its steps, accepted models and jobs."""
+        query = delete(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)
+        with self.write() as session:
+            found(rows_of(session, query) or None, "dialog")
 
-    def set_state(self, dialog_id: str, state: State, error: str | None = None) -> int:
-        """Set a dialog's state, and why it failed."""
-        with self._write() as connection:
-            return change_dialog(connection, dialog_id, state=state, error=error)
-
-    def set_ready(
-        self, dialog_id: str, base: bytes, facts: Record, start_record: Record, start_piece: bytes
-    ) -> int:
-        """Set a dialog to "ready", with what its steps build on and with its start, step 0."""
-        self._check_size(base, start_piece)
-        with self._write() as connection:
-            stands: Record = {"state": "ready", "error": None, "position": 0, "undone": []}
-            revision = change_dialog(connection, dialog_id, facts=facts, **stands)
-            insert_step(connection, dialog_id, 0, 0, start_record, start_piece)
-            connection.execute(insert(Basis).values(dialog_id=dialog_id, piece=base))
-            return revision
-
-    # Steps
-
-    def steps(self, dialog_id: str) -> list[StepRow]:
-        """Give a dialog's steps in order."""
-        columns = select(Step.number, Step.parent, Step.created, Step.record)
-        with self._read() as connection:
-            check_dialog(connection, dialog_id)
-            query = columns.where(Step.dialog_id == dialog_id).order_by(Step.number)
-            return [StepRow(*row) for row in connection.execute(query)]
-
-    def add_step(
+    def change(
         self,
         dialog_id: str,
-        number: int,
-        parent: int,
-        record: Record,
-        piece: bytes,
         *,
-        position: int,
-        undone: Iterable[int],
+        steps: Sequence[StepRow] = (),
+        acceptances: Sequence[AcceptanceRow] = (),
+        base: bytes | None = None,
+        ended: Ended | None = None,
+        revision: int | None = None,
+        idle: bool = False,
+        **values: Any,
     ) -> int:
-        """Add a step, and with it where the dialog stands; a number is taken only once."""
-        self._check_size(piece)
-        with self._write() as connection:
-            revision = change_dialog(connection, dialog_id, position=position, undone=list(undone))
-            insert_step(connection, dialog_id, number, parent, record, piece)
-            check_step(connection, dialog_id, position)
-            return revision
+        """Store all changes of a dialog in one transaction, and return its new revision.
 
-    def set_position(self, dialog_id: str, position: int, undone: Iterable[int]) -> int:
-        """Set where a dialog stands, and what can be redone; no change if it is so already."""
-        wanted = {"position": position, "undone": list(undone)}
-        here = select(Dialog.position, Dialog.undone, Dialog.revision).where(Dialog.id == dialog_id)
-        with self._write() as connection:
-            at, undone_now, revision = found(connection.execute(here).one_or_none(), "dialog")
-            check_step(connection, dialog_id, position)
-            if wanted == {"position": at, "undone": undone_now}:
-                return revision
-            return change_dialog(connection, dialog_id, **wanted)
+        Parameters
+        ----------
+        dialog_id : str
+            The dialog.
+        steps, acceptances : sequence of StepRow, of AcceptanceRow
+            New steps and accepted models; a number is used only once.
+        base : bytes, optional
+            What the steps of a newly trained dialog build on.
+        ended : Ended, optional
+            The job that made the changes, and that ends with them.
+        revision : int, optional
+            The revision that the changes are based on.
+        idle : bool, default=False
+            Whether to refuse the changes while the dialog has an unfinished job.
+        **values
+            New values of the dialog's row, such as ``position`` and ``undone``.
 
-    # Acceptances
+        Raises
+        ------
+        Conflict
+            If the dialog has another revision, or a job; `Lost` if the job has another process.
+        """
+        rows: list[StepRow | AcceptanceRow] = [*steps, *acceptances]
+        self._check_size(base or b"", *(row.piece for row in rows))
+        same = DialogRow.id == dialog_id
+        query = update(DialogRow).where(same)
+        if revision is not None:
+            query = query.where(DialogRow.revision == revision)
+        values |= {"revision": DialogRow.revision + 1, "updated": now()}
+        with self.write() as session:
+            if not rows_of(session, query.values(**values)):
+                found(session.scalar(select(DialogRow.id).where(same)), "dialog")
+                raise Conflict("Another change came first; look again.")
+            if idle:
+                check_idle(session, dialog_id)
+            if base is not None:
+                session.add(BasisRow(dialog_id=dialog_id, piece=base))
+            for row in rows:
+                row.dialog_id, row.created = dialog_id, now()
+                session.add(row)
+                session.flush()  # in this order: a step is based on one before
+            if ended is not None:
+                ended.write(session)
+            return session.scalars(select(DialogRow.revision).where(same)).one()
 
-    def acceptances(self, dialog_id: str) -> list[AcceptanceRow]:
-        """Give a dialog's acceptances in order."""
-        columns = select(
-            Acceptance.number, Acceptance.step, Acceptance.created, Acceptance.record
-        ).order_by(Acceptance.number)
-        with self._read() as connection:
-            check_dialog(connection, dialog_id)
-            query = columns.where(Acceptance.dialog_id == dialog_id)
-            return [AcceptanceRow(*row) for row in connection.execute(query)]
+    def steps(self, dialog_id: str) -> Sequence[StepRow]:
+        """Return a dialog's steps in order, without their bytes."""
+        query = select(StepRow).where(StepRow.dialog_id == dialog_id).order_by(StepRow.number)
+        with self.read() as session:
+            return session.scalars(query).all()
 
-    def add_acceptance(
-        self,
-        dialog_id: str,
-        number: int,
-        step: int,
-        record: Record,
-        piece: bytes,
-        accounts: list[Record],
-    ) -> int:
-        """Add an accepted model, and the accounts of the certification set after it."""
-        self._check_size(piece)
-        with self._write() as connection:
-            revision = change_dialog(connection, dialog_id, accounts=accounts)
-            check_step(connection, dialog_id, step)
-            key = {"dialog_id": dialog_id, "number": number}
-            if connection.execute(select(Acceptance.number).filter_by(**key)).first():
-                raise Conflict(f"Acceptance {number} is there already.")
-            row = {"step": step, "created": now(), "record": record, "piece": piece}
-            connection.execute(insert(Acceptance).values(**key, **row))
-            return revision
+    def acceptances(self, dialog_id: str) -> Sequence[AcceptanceRow]:
+        """Return a dialog's accepted models in order, without their bytes."""
+        query = select(AcceptanceRow).where(AcceptanceRow.dialog_id == dialog_id)
+        with self.read() as session:
+            return session.scalars(query.order_by(AcceptanceRow.number)).all()
 
     def acceptance_piece(self, dialog_id: str, number: int) -> bytes:
-        """Give an acceptance's bytes."""
-        query = select(Acceptance.piece).filter_by(dialog_id=dialog_id, number=number)
-        with self._read() as connection:
-            return found(connection.scalars(query).one_or_none(), "acceptance")
+        """Return the bytes of an accepted model."""
+        query = select(AcceptanceRow.piece).filter_by(dialog_id=dialog_id, number=number)
+        with self.read() as session:
+            return found(session.scalar(query), "accepted model")
 
-    def set_accounts(self, dialog_id: str, accounts: list[Record]) -> int:
-        """Set the accounts of the certification set."""
-        with self._write() as connection:
-            return change_dialog(connection, dialog_id, accounts=accounts)
+    def pieces(self, dialog_id: str, n_steps: int = 0, n_accepted: int = 0) -> Pieces:
+        """Return what a dialog is restored from.
 
-    # All of a dialog
-
-    def pieces(self, dialog_id: str) -> Pieces:
-        """Give all that a dialog is put together from; it must have been ready once."""
-        head = select(Dialog.position, Dialog.undone, Dialog.accounts, Basis.piece)
-        head = head.outerjoin_from(Dialog, Basis).where(Dialog.id == dialog_id)
-        steps = select(Step.number, Step.parent, Step.piece).order_by(Step.number)
-        models = select(Acceptance.number, Acceptance.step, Acceptance.record, Acceptance.piece)
-        models = models.order_by(Acceptance.number)
-        with self._read() as connection:
-            row = found(connection.execute(head).one_or_none(), "dialog")
-            if row.piece is None:
+        Parameters
+        ----------
+        dialog_id : str
+            The dialog; it must be trained.
+        n_steps, n_accepted : int, default=0
+            Numbers of steps and accepted models that are known. If there are any, so is the base.
+        """
+        steps = select(StepRow).where(StepRow.dialog_id == dialog_id, StepRow.number >= n_steps)
+        models = select(AcceptanceRow).where(
+            AcceptanceRow.dialog_id == dialog_id, AcceptanceRow.number > n_accepted
+        )
+        with self.read() as session:
+            dialog = found(session.get(DialogRow, dialog_id), "dialog")
+            base = None if n_steps else session.get(BasisRow, dialog_id)
+            if base is None and not n_steps:
                 raise Conflict("This dialog has not been trained yet.")
-            parts = connection.execute(steps.where(Step.dialog_id == dialog_id))
-            accepted = connection.execute(models.where(Acceptance.dialog_id == dialog_id))
             return Pieces(
-                row.piece,
-                tuple(StepPiece(*part) for part in parts),
-                tuple(AcceptancePiece(*part) for part in accepted),
-                row.position,
-                tuple(row.undone),
-                row.accounts,
+                b"" if base is None else base.piece,
+                session.scalars(
+                    steps.order_by(StepRow.number).options(undefer(StepRow.piece))
+                ).all(),
+                session.scalars(
+                    models.order_by(AcceptanceRow.number).options(undefer(AcceptanceRow.piece))
+                ).all(),
+                dialog,
             )
-
-    @contextmanager
-    def _read(self) -> Iterator[Connection]:
-        with translate_errors(), self._reader.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def _write(self) -> Iterator[Connection]:
-        """A transaction, committed at its end."""
-        with self._turn, translate_errors(), self._writer.begin() as connection:
-            yield connection
 
     def _check_size(self, *pieces: bytes) -> None:
         size = max(map(len, pieces))
@@ -397,3 +427,42 @@ class Store:
                 f"What is to be stored has {size:,} bytes; the store takes {self._largest:,} at "
                 "most."
             )
+
+
+def _own_table(session: Session, owner: str, table_id: str) -> TableRow:
+    query = select(TableRow).where(TableRow.id == table_id, TableRow.owner == owner)
+    return found(session.scalar(query), "table")
+
+
+def insert_dialog(
+    session: Session, owner: str, title: str, table_id: str | None, choices: Record
+) -> DialogRow:
+    """Add a dialog, in state "training"."""
+    found(session.get(UserRow, owner), "user")
+    if table_id is not None:
+        _own_table(session, owner, table_id)
+    moment = now()
+    dialog = DialogRow(
+        id=new_id(),
+        owner=owner,
+        title=title,
+        table_id=table_id,
+        choices=choices,
+        created=moment,
+        updated=moment,
+        state="training",
+        position=0,
+        revision=0,
+        undone=[],
+        accounts=[],
+    )
+    session.add(dialog)
+    session.flush()
+    return dialog
+
+
+def check_idle(session: Session, dialog_id: str) -> None:
+    """Raise Conflict if a dialog has an unfinished job."""
+    query = select(func.count()).where(JobRow.dialog_id == dialog_id, ACTIVE)
+    if session.scalar(query):
+        raise Conflict(BUSY)

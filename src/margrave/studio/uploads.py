@@ -24,6 +24,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
+from margrave import MargraveError
 from margrave.studio.facts import facts_of
 from margrave.studio.settings import Limits, cores
 
@@ -59,17 +60,23 @@ _turns = threading.BoundedSemaphore(cores())
 _log = logging.getLogger(__name__)
 
 
-class UploadError(ValueError):
+class UploadError(MargraveError):
     """A file that is refused; the message is meant for the user.
 
     Attributes
     ----------
     status : int
         The HTTP status of the response.
+    code : str
+        "upload", or the code of the :class:`~margrave.app.tables.TableError`.
+    fields : dict
+        The fields of that error.
     """
 
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, status: int = 400, *, code: str = "upload", **fields: Any
+    ) -> None:
+        super().__init__(message, code=code, **fields)
         self.status = status
 
 
@@ -101,6 +108,8 @@ def parse_upload(
     name: str,
     limits: Limits,
     *,
+    encoding: str | None = None,
+    decimal: str | None = None,
     stopped: Callable[[], bool] = lambda: False,
     turns: threading.Semaphore | None = None,
     command: Sequence[str] | None = None,
@@ -115,6 +124,8 @@ def parse_upload(
         The file's name: its ending decides how to read it, the rest is shown in messages.
     limits : Limits
         The limits on the file, and on reading it.
+    encoding, decimal : str, optional
+        The encoding and the decimal mark, as in :func:`~margrave.app.tables.read_table`.
     stopped : callable, optional
         Called many times a second; when it returns True the process is killed.
     turns : Semaphore, optional
@@ -145,6 +156,8 @@ def parse_upload(
         request = {
             "file": f"upload{ending}",
             "ending": ending,
+            "encoding": encoding,
+            "decimal": decimal,
             "rows": limits.rows,
             "columns": limits.columns,
             "unpacked": UNPACKED * limits.upload_bytes,
@@ -298,7 +311,9 @@ def _result(folder: Path, code: int, file: str, shown: str, limits: Limits) -> P
         text = f"{shown}{separator}{message}"
         if len(text) > _LONGEST_MESSAGE:
             text = text[: _LONGEST_MESSAGE - 1] + "…"
-        raise UploadError(text, int(answer.get("status", 400)))
+        problem = answer.get("code", "upload")
+        fields = answer.get("fields", {})
+        raise UploadError(text, int(answer.get("status", 400)), code=problem, **fields)
     return Parsed(shown, parquet, answer["facts"])
 
 

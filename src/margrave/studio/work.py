@@ -1,56 +1,34 @@
 """The jobs on dialogs: training, replies, tuning and growing programs, certificates.
 
 Each is a function that a job runs. It reports its progress, stops when the job is cancelled, and
-returns when its result is in the store.
+stores its changes together with the end of the job.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from margrave.app import Samples
-from margrave.steer import Dialog, GuaranteeError, Progress, StoppedError
+from margrave.steer import Dialog, GuaranteeError, Progress
 from margrave.studio import views
-from margrave.studio.jobs import Cancelled, Handle
-from margrave.studio.problems import plain_message
-from margrave.studio.views import Record
-from margrave.studio.workspace import Workspace
-
-CANCELLED = "Training was cancelled."
+from margrave.studio.jobs import Handle
+from margrave.studio.problems import problem_record
+from margrave.studio.store import JobRow
+from margrave.studio.workspace import Live, Workspace
 
 
-def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
+def train(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     """Train the committee or program of a dialog."""
-    row = workspace.store.dialog(owner, dialog_id)
-    if row.state == "ready":
-        return {"step": 0}
-    workspace.store.set_state(dialog_id, "training")
-    try:
-        if row.table_id is None:
-            raise ValueError("This dialog has no table to train on.")
-        handle.progress(0, 1, "Reading the table")
-        samples = workspace.samples(owner, row.table_id, row.choices)
-        dialog = _train_dialog(samples, row.choices, handle)
-        bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
-        handle.progress(1, 1, "Saving", bars or None)
-        workspace.ready(dialog_id, dialog, pinned=False)
-    except StoppedError:
-        if not workspace.closing:  # otherwise it continues at the next start of the studio
-            workspace.store.set_state(dialog_id, "failed", CANCELLED)
-        raise Cancelled from None
-    except ValueError as error:
-        workspace.store.set_state(dialog_id, "failed", plain_message(error))
-        raise
-    except BaseException:
-        workspace.store.set_state(
-            dialog_id,
-            "failed",
-            "Training failed with an internal error; the studio has logged the details.",
-        )
-        raise
-    return {"step": 0}
+    row = workspace.store.dialog(job.owner, job.dialog_id)
+    if row.table_id is None:
+        raise ValueError("This dialog has no table to train on.")
+    handle.progress(0, 1, "Reading the table")
+    samples = workspace.samples(job.owner, row.table_id, row.choices)
+    dialog = _train_dialog(samples, row.choices, handle)
+    bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
+    handle.progress(1, 1, "Saving", bars or None)
+    workspace.ready(job.dialog_id, dialog, ended=handle.done({"step": 0}))
 
 
 def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
@@ -84,78 +62,63 @@ def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> 
     return dialog
 
 
-def prefer(
-    workspace: Workspace,
-    owner: str,
-    dialog_id: str,
-    handle: Handle,
-    wants: Sequence[str],
-    keep: bool,
-    strategies: Sequence[str] | None,
-    at: int | None,
-) -> Record:
-    """Search for a preference, and send each better reply."""
-    with workspace.changing(owner, dialog_id) as live:
-        dialog = live.dialog
+def prefer(workspace: Workspace, job: JobRow, handle: Handle) -> None:
+    """Search for a preference, and report each better reply."""
+    with workspace.changing(job.owner, job.dialog_id) as live:
+        dialog, options = live.dialog, dict(job.arguments)
+        wants, at = options.pop("wants"), options["at"]
         parent = dialog.position if at is None else at
-        replies = dialog.replies(
-            *wants, keep=keep, strategies=strategies, at=at, stop=handle.stopped
-        )
-        for reply in replies:
+        for reply in dialog.replies(*wants, **options, stop=handle.stopped):
             if not reply.final:
-                handle.emit("reply", views.step_record(reply, None, parent))
-        step = dialog.position
-        live.strategies[step] = None if strategies is None else list(strategies)
-    return {"step": step}
+                handle.reply(views.step_record(reply, None, parent))
+        live.strategies[dialog.position] = options["strategies"]
+        _store_step(workspace, job, handle, live)
 
 
-def tune_node(
-    workspace: Workspace,
-    owner: str,
-    dialog_id: str,
-    handle: Handle,
-    votes: tuple[int, ...],
-    wants: Sequence[str],
-) -> Record:
+def tune_node(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     """Tune one node of a program."""
-    with workspace.changing(owner, dialog_id) as live:
+    with workspace.changing(job.owner, job.dialog_id) as live:
+        votes, wants = tuple(job.arguments["votes"]), job.arguments["wants"]
         live.dialog.tune_nodes({votes: ", ".join(wants)}, stop=handle.stopped)
-        return {"step": live.dialog.position}
+        _store_step(workspace, job, handle, live)
 
 
-def grow(workspace: Workspace, owner: str, dialog_id: str, handle: Handle, levels: int) -> Record:
+def grow(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     """Add levels to a program."""
+    levels = job.arguments["levels"]
     handle.progress(0, levels, "Growing")
 
     def report(progress: Progress) -> None:
         text = f"{progress.done} of {progress.total} levels"
         handle.progress(progress.done, progress.total, text)
 
-    with workspace.changing(owner, dialog_id) as live:
+    with workspace.changing(job.owner, job.dialog_id) as live:
         live.dialog.grow(levels, callback=report, stop=handle.stopped)
-        return {"step": live.dialog.position}
+        _store_step(workspace, job, handle, live)
 
 
-def accept(
-    workspace: Workspace,
-    owner: str,
-    dialog_id: str,
-    handle: Handle,
-    confidence: float,
-    reserve: bool,
-) -> Record:
+def _store_step(workspace: Workspace, job: JobRow, handle: Handle, live: Live) -> None:
+    """Store a new step, and the end of the job that made it."""
+    ended = handle.done({"step": live.dialog.position})
+    workspace.write(job.dialog_id, live, ended=ended)
+
+
+def accept(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     """Certify the current model; the use of the certification set is stored, also if refused."""
     handle.progress(0, 1, "Computing the guarantee on the certification set")
-    with workspace.held(owner, dialog_id) as live:
+    with workspace.changing(job.owner, job.dialog_id) as live:
+        dialog, terms = live.dialog, job.arguments
         try:
-            model = live.dialog.accept(confidence=confidence, reserve=reserve)
+            model = dialog.accept(**terms)
         except GuaranteeError as error:
             if error.used_up:
-                step = live.dialog.position
-                live.refuse({"step": step, "confidence": confidence, "reserve": reserve})
-            raise
-        finally:
-            handle.progress(1, 2, "Saving")
-            workspace.write_accepted(dialog_id, live, reserve)
-        same = [accepted.model is model for accepted in live.dialog.accepted]
-        return {"accepted": same.index(True) + 1}
+                live.refuse({"step": dialog.position, **terms})
+            ended = handle.ended("failed", **problem_record(error))
+        else:
+            same = [accepted.model is model for accepted in dialog.accepted]
+            ended = handle.done({"accepted": same.index(True) + 1})
+        workspace.write(job.dialog_id, live, ended=ended, reserve=terms["reserve"])
+
+
+KINDS = {"train": train, "prefer": prefer, "nodes": tune_node, "grow": grow, "accept": accept}
+"""The work of each kind of job."""

@@ -22,7 +22,16 @@ from margrave.steer import Dialog, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
-from margrave.studio.store import Conflict, DialogRow, Store
+from margrave.studio.store import (
+    AcceptanceRow,
+    Conflict,
+    DialogRow,
+    Ended,
+    Pieces,
+    Record,
+    StepRow,
+    Store,
+)
 from margrave.studio.uploads import frame_of
 
 if TYPE_CHECKING:
@@ -46,14 +55,18 @@ class Live:
         Approximate size in bytes.
     pinned : bool
         Whether it belongs to a notebook, and cannot be restored from the store.
-    lock : RLock
-        Held by the thread that changes the dialog.
-    strategies : dict of int to list
-        The strategies that a step was allowed to use, until it is stored.
-    accounts : list of dict
-        The ledger of the certification set, as stored.
+    revision : int
+        The revision of the stored dialog that it has.
+    n_steps, n_accepted : int
+        The numbers of its steps and accepted models that are stored.
+    stored : dict
+        Its position and the ledger of its certification set, as stored.
     refused : list of dict
         The uses of the certification set that ended in a refusal.
+    strategies : dict of int to list
+        The strategies that a step was allowed to use, until it is stored.
+    lock : RLock
+        Held by the thread that changes the dialog.
     frame : DataFrame or None
         The tuning set as in the user's table.
     """
@@ -61,26 +74,37 @@ class Live:
     dialog: Dialog
     size: int
     pinned: bool = False
-    lock: Any = field(default_factory=threading.RLock)
+    revision: int = 0
+    n_steps: int = 0
+    n_accepted: int = 0
+    stored: Record = field(default_factory=dict)
+    refused: list[Record] = field(default_factory=list)
     strategies: dict[int, list[str] | None] = field(default_factory=dict)
-    accounts: list[dict[str, Any]] = field(default_factory=list)
-    refused: list[dict[str, Any]] = field(default_factory=list)
+    lock: Any = field(default_factory=threading.RLock)
     frame: pandas.DataFrame | None = None
 
-    def refuse(self, use: dict[str, Any]) -> None:
+    def refuse(self, use: Record) -> None:
         """Record a use of the certification set that ended in a refusal."""
         account = self.dialog.certification
         if account is not None:
             number = len(account.used)
             self.refused.append({"use_number": number, "samples": account.samples, **use})
 
-    def account_records(self) -> list[dict[str, Any]]:
-        """The ledger of the certification set, as plain records."""
-        return [
+    def state(self) -> Record:
+        """The position and the ledger of the certification set, as plain data."""
+        state = self.dialog.dump_state()
+        accounts = [
             account
             | {"refused": [use for use in self.refused if use["samples"] == account["samples"]]}
-            for account in self.dialog.dump_state()["accounts"]
+            for account in state["accounts"]
         ]
+        return {"position": state["position"], "undone": state["undone"], "accounts": accounts}
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the store has all of it."""
+        sizes = len(self.dialog.history), len(self.dialog.accepted)
+        return sizes == (self.n_steps, self.n_accepted) and self.state() == self.stored
 
 
 class Workspace:
@@ -100,7 +124,6 @@ class Workspace:
         self._live: OrderedDict[str, Live] = OrderedDict()
         self._frames: OrderedDict[str, pandas.DataFrame] = OrderedDict()
         self._loading: dict[str, threading.Lock] = {}
-        self.closing = False
         self._lock = threading.Lock()
 
     # Tables
@@ -121,7 +144,7 @@ class Workspace:
                 del sizes[0]
         return frame
 
-    def samples(self, owner: str, table: str, choices: dict[str, Any]) -> Samples:
+    def samples(self, owner: str, table: str, choices: Record) -> Samples:
         """The samples of a user's table, with the user's choices."""
         source = source_of(self.store.table(owner, table).facts)
         return samples(self.frame(owner, table), source, choices)
@@ -137,33 +160,55 @@ class Workspace:
             loading = self._loading.setdefault(dialog_id, threading.Lock())
         with loading:
             with self._lock:
-                if dialog_id in self._live:
+                live = self._live.get(dialog_id)
+                if live is not None:
                     self._live.move_to_end(dialog_id)
-                    return self._live[dialog_id]
-            live = self._load(dialog_id)
-            self.keep(dialog_id, live)
+            if live is None:
+                live = self._load(dialog_id)
+                self.keep(dialog_id, live)
+            elif live.revision != row.revision and not live.pinned:
+                self._update(dialog_id, live)
             return live
 
     def _load(self, dialog_id: str) -> Live:
         """Restore a dialog from the store."""
         pieces = self.store.pieces(dialog_id)
-        accepted = pieces.acceptances
-        dialog = Dialog.restore(
-            pieces.base,
-            [step.piece for step in pieces.steps if step.number],
-            [model.piece for model in accepted],
+        live = Live(Dialog.restore(pieces.base), _TIMES * len(pieces.base), n_steps=1)
+        self._add(live, pieces)
+        return live
+
+    def _update(self, dialog_id: str, live: Live) -> None:
+        """Add what another process has stored, unless a change is being made here."""
+        if live.lock.acquire(blocking=False):
+            try:
+                if live.is_stored:
+                    self._add(live, self.store.pieces(dialog_id, live.n_steps, live.n_accepted))
+            except BaseException:
+                self.forget(dialog_id)
+                raise
+            finally:
+                live.lock.release()
+
+    def _add(self, live: Live, pieces: Pieces) -> None:
+        """Add steps and accepted models from the store."""
+        row, models = pieces.dialog, pieces.acceptances
+        steps = [step.piece for step in pieces.steps if step.number]
+        live.dialog.update(
+            steps,
+            [model.piece for model in models],
             {
-                "position": pieces.position,
-                "undone": pieces.undone,
-                "accounts": pieces.accounts,
+                "position": row.position,
+                "undone": row.undone,
+                "accounts": row.accounts,
                 "accepted": [
-                    {"step": model.step, "samples": model.record["samples"]} for model in accepted
+                    {"step": model.step, "samples": model.record["samples"]} for model in models
                 ],
             },
         )
-        size = _TIMES * (len(pieces.base) + sum(len(step.piece) for step in pieces.steps))
-        refused = [use for account in pieces.accounts for use in account["refused"]]
-        return Live(dialog, size, accounts=pieces.accounts, refused=refused)
+        live.refused = [use for account in row.accounts for use in account["refused"]]
+        live.n_steps, live.n_accepted = len(live.dialog.history), len(live.dialog.accepted)
+        live.revision, live.stored = row.revision, live.state()
+        live.size += _TIMES * sum(map(len, steps))
 
     def keep(self, dialog_id: str, live: Live) -> None:
         """Put a dialog into memory, and drop others to stay within the limit."""
@@ -202,8 +247,8 @@ class Workspace:
         return len(self._live)
 
     @contextmanager
-    def held(self, owner: str, dialog_id: str) -> Iterator[Live]:
-        """Lock a dialog and keep it in memory."""
+    def changing(self, owner: str, dialog_id: str) -> Iterator[Live]:
+        """Lock a dialog for changes; drop it from memory if not all of them were stored."""
         while True:
             live = self.live(owner, dialog_id)
             live.lock.acquire()
@@ -214,41 +259,84 @@ class Workspace:
         try:
             yield live
         finally:
+            if not live.is_stored:
+                self.forget(dialog_id)
             live.lock.release()
             self._trim()
 
-    @contextmanager
-    def changing(self, owner: str, dialog_id: str) -> Iterator[Live]:
-        """Lock a dialog for changes, and store them at the end; drop it if storing fails."""
-        with self.held(owner, dialog_id) as live:
-            try:
-                yield live
-            finally:
-                self.write(dialog_id, live)
+    def write(
+        self,
+        dialog_id: str,
+        live: Live,
+        *,
+        ended: Ended | None = None,
+        idle: bool = False,
+        reserve: bool = False,
+        **values: Any,
+    ) -> None:
+        """Store all changes of a dialog in one transaction.
 
-    def write(self, dialog_id: str, live: Live) -> None:
-        """Store all new steps of a dialog, and its current position."""
-        dialog = live.dialog
-        try:
-            stored = self.store.steps(dialog_id)
-            for number in range(len(stored), len(dialog.history)):
-                parent, reply = dialog.parents[number], dialog.history[number]
-                more = {
-                    "call": call_of(reply),
-                    "strategies": live.strategies.pop(number, None),
-                }
-                piece = b"" if live.pinned else dialog.dump_step(number)
-                record = views.step_record(reply, number, parent) | more
-                self.store.add_step(
-                    dialog_id, number, parent, record, piece, position=number, undone=[]
+        Parameters
+        ----------
+        dialog_id : str
+            The id of the dialog.
+        live : Live
+            The dialog.
+        ended : Ended, optional
+            The job that made the changes, and that ends with them.
+        idle : bool, default=False
+            Whether to refuse the changes while the dialog has an unfinished job.
+        reserve : bool, default=False
+            Whether a new accepted model has reserved half of the error probability.
+        **values
+            Further values for :meth:`Store.change`.
+        """
+        dialog, state = live.dialog, live.state()
+        if ended is None and not values and live.is_stored:
+            return
+        steps = [
+            StepRow(
+                number=number,
+                parent=dialog.parents[number],
+                record=views.step_record(
+                    dialog.history[number], number, dialog.parents[number] if number else None
                 )
-                live.size += _TIMES * len(piece)
-            self.store.set_position(dialog_id, dialog.position, dialog.undone)
-        except BaseException:
-            self.forget(dialog_id)
-            raise
+                | {
+                    "call": call_of(dialog.history[number]),
+                    "strategies": live.strategies.pop(number, None),
+                },
+                piece=b"" if live.pinned or not number else dialog.dump_step(number),
+            )
+            for number in range(live.n_steps, len(dialog.history))
+        ]
+        models = [
+            AcceptanceRow(
+                number=number,
+                step=accepted.step,
+                record=views.accepted_record(accepted, number, can_export(accepted.model))
+                | {"samples": accepted.samples, "reserve": reserve},
+                piece=accepted.model.to_bytes(),
+            )
+            for number, accepted in enumerate(dialog.accepted, 1)
+            if number > live.n_accepted
+        ]
+        live.revision = self.store.change(
+            dialog_id,
+            steps=steps,
+            acceptances=models,
+            ended=ended,
+            idle=idle,
+            revision=live.revision if live.n_steps and not live.pinned else None,
+            **state,
+            **values,
+        )
+        live.n_steps, live.n_accepted = len(dialog.history), len(dialog.accepted)
+        live.stored = state
+        live.size += _TIMES * sum(len(step.piece) for step in steps)
 
-    def ready(self, dialog_id: str, dialog: Dialog, pinned: bool) -> None:
+    def ready(
+        self, dialog_id: str, dialog: Dialog, *, ended: Ended | None = None, pinned: bool = False
+    ) -> None:
         """Store a trained dialog, and keep it in memory."""
         base = b"" if pinned else dialog.dump_start()
         account, sizes = dialog.certification, dialog.sizes
@@ -261,35 +349,15 @@ class Workspace:
             "certify": None if account is None else {"name": account.samples, "n": sizes.certify},
             "sizes": list(sizes.certify_by_class.items()) if sizes.certify else [],
         }
-        start = views.step_record(dialog.history[0], 0, None)
-        self.store.set_ready(dialog_id, base, facts, start, b"")
         live = Live(dialog, _TIMES * len(base), pinned=pinned)
+        self.write(dialog_id, live, ended=ended, state="ready", error=None, facts=facts, base=base)
         self.keep(dialog_id, live)
-        self.write(dialog_id, live)
-        self.write_accepted(dialog_id, live)
 
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
         """Add the dialog of a notebook, which lasts as long as the process; return its id."""
         row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
         self.ready(row.id, dialog, pinned=True)
         return row.id
-
-    def write_accepted(self, dialog_id: str, live: Live, reserve: bool = False) -> None:
-        """Store the newly accepted models, and the ledger of the certification set."""
-        accounts = live.account_records()
-        try:
-            known = len(self.store.acceptances(dialog_id))
-            for number, accepted in enumerate(live.dialog.accepted[known:], start=known + 1):
-                record = views.accepted_record(accepted, number, can_export(accepted.model))
-                record |= {"samples": accepted.samples, "reserve": reserve}
-                piece = accepted.model.to_bytes()
-                self.store.add_acceptance(dialog_id, number, accepted.step, record, piece, accounts)
-            if accounts != live.accounts:
-                self.store.set_accounts(dialog_id, accounts)
-                live.accounts = accounts
-        except BaseException:
-            self.forget(dialog_id)
-            raise
 
     def catch_up(self, owner: str, dialog_id: str) -> None:
         """Store the steps of a notebook's dialog that were taken in Python."""
@@ -299,7 +367,6 @@ class Workspace:
             try:
                 self.store.dialog(owner, dialog_id)  # refuses another user's dialog
                 self.write(dialog_id, live)
-                self.write_accepted(dialog_id, live)
             finally:
                 live.lock.release()
 
@@ -325,7 +392,7 @@ class Workspace:
         return X.set_axis(pandas.RangeIndex(len(X)) if at is None else at)
 
 
-def source_of(facts: dict[str, Any]) -> Source:
+def source_of(facts: Record) -> Source:
     """The source of a stored table."""
     return Source(**facts["source"])
 

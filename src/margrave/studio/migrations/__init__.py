@@ -4,7 +4,7 @@ The next version, after a change in ``_tables.py``, on an opened and empty store
 
     with engine.begin() as connection:
         command.revision(
-            configuration(connection), "what changes", autogenerate=True, rev_id="0004"
+            configuration(connection), "what changes", autogenerate=True, rev_id="0005"
         )
 """
 

@@ -9,12 +9,13 @@ const UNREACHABLE = 'The studio cannot be reached. Nothing that was saved is los
 
 /** An error message of the server; status 0 if the server cannot be reached. */
 export class ApiError extends Error {
-  /** @param {string} message @param {number} status @param {string | null} [code] */
-  constructor(message, status, code = null) {
+  /** @param {string} message @param {number} status @param {string | null} [code] @param {Record<string, any>} [fields] */
+  constructor(message, status, code = null, fields = {}) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.code = code;
+    this.fields = fields;
   }
 }
 
@@ -46,7 +47,8 @@ export const link = {
 /** @param {number} status @param {any} body */
 function refusal(status, body) {
   const message = body && typeof body.error === 'string' ? body.error : null;
-  return new ApiError(message ?? `The studio responded with an error (${status}).`, status, body?.code);
+  const text = message ?? `The studio responded with an error (${status}).`;
+  return new ApiError(text, status, body?.code, body?.fields ?? {});
 }
 
 /**
@@ -115,11 +117,11 @@ export function query(path, values) {
 }
 
 /**
- * Send a file as the multipart field "file", and report the fraction (0 to 1) that has been sent.
- * @param {string} path @param {File} file @param {(fraction: number) => void} report
+ * Send a form with a file, and report the fraction (0 to 1) that has been sent.
+ * @param {string} path @param {Record<string, string | File>} fields @param {(fraction: number) => void} report
  * @param {AbortSignal} [signal] @returns {Promise<any>}
  */
-export function upload(path, file, report, signal) {
+export function upload(path, fields, report, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
     sending.open('POST', path);
@@ -145,15 +147,14 @@ export function upload(path, file, report, signal) {
     sending.onabort = () => reject(new DOMException('The upload was stopped.', 'AbortError'));
     signal?.addEventListener('abort', () => sending.abort());
     const form = new FormData();
-    form.append('file', file);
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
     sending.send(form);
   });
 }
 
 /**
- * Follow a job through its server-sent events until it ends, and reconnect if needed.
- * `end` is called once, with the final job, whose result is stored. A job that the server no longer
- * knows, because it was restarted, ends as failed.
+ * Follow a job through its server-sent events until it ends, and reconnect if needed; each event is the whole job.
+ * `end` is called once, with the final job, whose result is stored.
  * @param {string} id
  * @param {{job?: (job: Job) => void, reply?: (reply: Reply) => void, end?: (job: Job) => void}} handlers
  * @returns {() => void} stop following (the job itself continues)
@@ -165,6 +166,7 @@ export function follow(id, { job, reply, end }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let over = false;
+  let last = 'null'; // the last reply
   const stop = () => {
     over = true;
     clearTimeout(timer);
@@ -190,8 +192,13 @@ export function follow(id, { job, reply, end }) {
   };
   const open = () => {
     source = new EventSource(`${path}/events`);
-    source.addEventListener('job', (event) => job?.(JSON.parse(event.data)));
-    source.addEventListener('reply', (event) => reply?.(JSON.parse(event.data)));
+    source.addEventListener('job', (event) => {
+      const now = /** @type {Job} */ (JSON.parse(event.data));
+      job?.(now);
+      const text = JSON.stringify(now.reply);
+      if (now.reply && text !== last) reply?.(now.reply);
+      last = text;
+    });
     source.addEventListener('end', (event) => finish(JSON.parse(event.data)));
     // The browser would retry by itself, but the page has to know that the server is unreachable.
     source.onerror = () => {
@@ -213,7 +220,8 @@ function forgotten(id) {
     state: 'failed',
     ahead: 0,
     progress: null,
-    error: 'The studio was restarted before this was done. Nothing that was saved is lost; try again.',
+    reply: null,
+    error: 'The studio no longer has this request. Nothing that was saved is lost; try again.',
     code: null,
     fields: null,
     result: null,

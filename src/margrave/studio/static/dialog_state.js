@@ -86,6 +86,25 @@ export function useDialog(id) {
       const end = new Promise((/** @type {(job: Job) => void} */ done) => {
         resolve = done;
       });
+      const ended = async (/** @type {Job} */ job) => {
+        const dialog = await load();
+        if (followed.current?.id === first.id) {
+          followed.current = null;
+          // A dialog that could not be trained shows its own error.
+          const failed = job.state === 'failed' && dialog?.state === 'ready';
+          change({ job: null, reply: null, problem: failed ? (job.error ?? 'The request failed.') : '' });
+        }
+        // Another job, started in another window or after a restart.
+        if (dialog?.job && isActive(dialog.job)) watch(dialog.job);
+        const step = dialog && job.result?.step != null ? stepOf(dialog, job.result.step) : undefined;
+        if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
+        resolve(job);
+      };
+      if (!isActive(first)) {
+        followed.current = { id: first.id, stop: () => {}, end };
+        ended(first);
+        return end;
+      }
       const stop = follow(first.id, {
         job: (job) => change({ job }),
         reply: (reply) => {
@@ -93,20 +112,7 @@ export function useDialog(id) {
           if (replies === 0 && !reply.final) announce(`First reply. ${replyText(reply)}`);
           replies += 1;
         },
-        end: async (job) => {
-          const dialog = await load();
-          if (followed.current?.id === first.id) {
-            followed.current = null;
-            // A dialog that could not be trained shows its own error.
-            const failed = job.state === 'failed' && dialog?.state === 'ready';
-            change({ job: null, reply: null, problem: failed ? (job.error ?? 'The request failed.') : '' });
-          }
-          // Another job, started in another window or after a restart.
-          if (dialog?.job && isActive(dialog.job)) watch(dialog.job);
-          const step = dialog && job.result?.step != null ? stepOf(dialog, job.result.step) : undefined;
-          if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
-          resolve(job);
-        },
+        end: ended,
       });
       followed.current = { id: first.id, stop, end };
       return end;

@@ -1,7 +1,7 @@
 // A new dialog, first page: choose a bundled data set, or upload a table.
 // @ts-check
 
-import { post, upload } from './api.js';
+import { ApiError, post, upload } from './api.js';
 import {
   Bar,
   Empty,
@@ -24,6 +24,13 @@ import {
 /** @typedef {import('./types.js').Studio} Studio */
 /** @typedef {import('./types.js').Table} Table */
 
+/**
+ * A text file that the studio reads only if the user confirms its encoding and decimal mark.
+ * @typedef {{file: File, encoding: string, decimal: string, example: string}} Doubt
+ */
+
+/** @type {Record<string, string>} */
+const ENCODINGS = { cp1252: 'Windows-1252', 'utf-16': 'UTF-16' };
 const ENDINGS = ['.csv', '.csv.gz', '.tsv', '.txt', '.parquet'];
 
 /** @param {Table} table */
@@ -51,30 +58,63 @@ function objection(file, limits) {
 const limitsText = (limits) =>
   `${bytes(limits.upload_bytes)}, ${count(limits.rows)} rows, ${count(limits.columns)} columns`;
 
+/**
+ * What a text file looks like, and buttons that read it so.
+ * @param {{doubt: Doubt, read: (decimal: string) => void}} props
+ */
+function Confirm({ doubt, read }) {
+  const { file, encoding, decimal, example } = doubt;
+  const other = ENCODINGS[encoding];
+  const commas = decimal === ',';
+  const reading = [other ? `as ${other}` : '', commas ? 'with decimal commas' : ''].filter(Boolean).join(' ');
+  const text = other
+    ? `${file.name} is not UTF-8 text. It looks like ${other}${commas ? ' with decimal commas' : ''}.`
+    : `${file.name} looks like a table with decimal commas.`;
+  useEffect(() => {
+    announce(text);
+  }, [doubt]);
+  const action = html`<button type="button" class="button-primary" onClick=${() => read(decimal)}>
+      Read it ${reading}
+    </button>
+    ${
+      commas
+        ? html`<button type="button" class="button" onClick=${() => read('.')}>
+          Keep numbers with commas as text
+        </button>`
+        : null
+    }`;
+  return html`<${Notice} kind="warn" action=${action}>${text} Read so, it contains “${example}”.<//>`;
+}
+
 /** @param {{studio: Studio | null}} props */
 function Upload({ studio }) {
   const [over, setOver] = useState(false);
   const [problem, setProblem] = useState('');
+  const [doubt, setDoubt] = useState(/** @type {Doubt | null} */ (null));
   const [sent, setSent] = useState(/** @type {{name: string, fraction: number} | null} */ (null));
   const control = useRef(/** @type {AbortController | null} */ (null));
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const limits = studio?.limits;
   useEffect(() => () => control.current?.abort(), []);
 
-  /** @param {File | undefined} file */
-  const take = async (file) => {
+  /** @param {File | undefined} file @param {Record<string, string>} [format] */
+  const take = async (file, format = {}) => {
     if (!file) return;
     const why = objection(file, limits);
     setProblem(why);
+    setDoubt(null);
     if (why) return;
     control.current = new AbortController();
     setSent({ name: file.name, fraction: 0 });
     try {
       const report = (/** @type {number} */ fraction) => setSent({ name: file.name, fraction });
-      go(await upload('/api/tables', file, report, control.current.signal));
+      go(await upload('/api/tables', { file, ...format }, report, control.current.signal));
     } catch (error) {
       setSent(null);
-      if (!(error instanceof DOMException)) setProblem(sentence(error));
+      if (error instanceof ApiError && error.code === 'text_format') {
+        const { encoding, decimal, example } = error.fields;
+        setDoubt({ file, encoding, decimal, example });
+      } else if (!(error instanceof DOMException)) setProblem(sentence(error));
     }
   };
   /** @param {DragEvent} event */
@@ -126,6 +166,14 @@ function Upload({ studio }) {
       />
     </div>
     ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    ${
+      doubt
+        ? html`<${Confirm}
+          doubt=${doubt}
+          read=${(/** @type {string} */ decimal) => take(doubt.file, { encoding: doubt.encoding, decimal })}
+        />`
+        : null
+    }
   </section>`;
 }
 

@@ -90,7 +90,7 @@
  * @typedef {{id: string, kind: "train" | "prefer" | "nodes" | "grow" | "accept",
  *   dialog: string, state: "waiting" | "running" | "done" | "failed" | "cancelled", ahead: number,
  *   progress: Progress | null, error: string | null, code: string | null,
- *   fields: Record<string, any> | null, result: Record<string, any> | null}} Job
+ *   fields: Record<string, any> | null, reply: Reply | null, result: Record<string, any> | null}} Job
  */
 
 /**

@@ -1,6 +1,7 @@
-"""Users, tables, dialogs, their steps and the accepted models.
+"""Users, tables, dialogs, their steps, the accepted models and the jobs.
 
-Stores of versions 0001 and 0002 hold records and steps of other forms and cannot be read any more.
+Stores of versions 0001 to 0003 hold records of other forms and cannot be read any more; from this
+version on, stores are migrated.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
+revision = "0004"
 down_revision = None
 
 
@@ -92,16 +93,49 @@ def _parts_of_dialogs() -> None:
         _reference("acceptances", ["dialog_id"], ["dialogs.id"], "CASCADE"),
         _reference("acceptances", ["dialog_id", "step"], ["steps.dialog_id", "steps.number"]),
     )
+    op.create_table(
+        "jobs",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("dialog_id", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("arguments", sa.JSON(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        _time("created"),
+        _time("started", nullable=True),
+        _time("finished", nullable=True),
+        sa.Column("process", sa.Text(), nullable=True),
+        _time("expires", nullable=True),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("stopping", sa.Boolean(), nullable=False),
+        sa.Column("progress", sa.JSON(), nullable=True),
+        sa.Column("reply", sa.JSON(), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("code", sa.Text(), nullable=True),
+        sa.Column("fields", sa.JSON(), nullable=True),
+        sa.Column("result", sa.JSON(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_jobs"),
+        _reference("jobs", ["dialog_id"], ["dialogs.id"], "CASCADE"),
+    )
+    active = sa.text("state IN ('waiting', 'running')")
+    op.create_index(
+        "ix_jobs_active",
+        "jobs",
+        ["dialog_id"],
+        unique=True,
+        sqlite_where=active,
+        postgresql_where=active,
+    )
 
 
 def downgrade() -> None:
     """Back to an empty database."""
-    for table in ("acceptances", "steps", "bases", "dialogs", "tables", "users"):
+    for table in ("jobs", "acceptances", "steps", "bases", "dialogs", "tables", "users"):
         op.drop_table(table)
 
 
-def _time(name: str) -> sa.Column[object]:
-    return sa.Column(name, sa.DateTime(timezone=True), nullable=False)
+def _time(name: str, nullable: bool = False) -> sa.Column[object]:
+    return sa.Column(name, sa.DateTime(timezone=True), nullable=nullable)
 
 
 def _reference(

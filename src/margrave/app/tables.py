@@ -111,11 +111,11 @@ def read_table(
     N/A, n/a, NaN, nan, NULL, null, None, <NA>, #N/A, #NA and a few others. Empty lines are
     skipped. Dates stay text.
 
-    A column has decimal commas if all its cells are numbers, with at most one comma, and one of
-    them cannot be a number of thousands: "0,5" and "1.234,5", but not "1,234". With the decimal
-    comma, "1,234" is less than two. A point, an apostrophe or a space may separate the thousands.
-    A column of which all points may separate thousands, as in "1.234", stays text; a column with
-    other decimal points is read as numbers.
+    A column seems to have decimal commas if all its cells are numbers and one of them cannot be a
+    number of thousands: "0,5" or "1.234,5", but not "1,234", which stays text. With a comma as
+    `decimal`, "1,234" is a number between 1 and 2, and points, apostrophes or spaces may separate
+    thousands; columns with decimal points are read as well, unless all of them may separate
+    thousands, as in "1.234": these stay text.
 
     Examples
     --------

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from tests.studio.browser import until
 from tests.studio.page_parts import (
     Name,
     announced,
@@ -256,7 +257,7 @@ def test_a_program_by_keyboard(program, user):
     to(program, button(program, Name.SKIP))
     program.keyboard.press("Enter")
     at_weak_node(program, 2)
-    assert program.evaluate("document.activeElement !== document.body")
+    until(program, "document.activeElement !== document.body")  # in the next frame
     to(program, button(program, Name.STOP), "Shift+Tab")
     program.keyboard.press("Enter")
     expect(walk_on(program)).to_have_count(0)

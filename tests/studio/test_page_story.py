@@ -618,6 +618,38 @@ def test_half_can_be_reserved_for_another_model(show, user, mails_table):
     expect(shown.locator(".offer .notice-good")).to_be_visible()  # accepted already
 
 
+def test_a_limit_that_cannot_be_proved_is_not_offered(show, user, mails_table):
+    """The reason is beside the button, which follows the confidence and the reserve."""
+    dialog = trained(user, mails_table, "fp <= 7.5%")
+    page = show(f"#/d/{dialog}/accept")
+    shown, accept = panel(page, "Accept"), button(page, Name.ACCEPT)
+    expect(accept).to_be_disabled()
+    expect(accept).to_have_accessible_description(whole("7.5%"))
+    tells(shown.locator("#accept-reason"), "7.99%", 36)  # the smallest limit, and the rows
+    shown.get_by_label("Confidence").select_option("0.9")
+    expect(accept).to_be_enabled()
+    expect(shown.locator("#accept-reason")).to_have_count(0)
+    shown.get_by_role("checkbox", name=Name.RESERVE_HALF).click()
+    expect(accept).to_be_disabled()
+    user.asked(f"/dialogs/{dialog}", "fp <= 20%", keep=False)
+    page.reload()
+    expect(accept).to_be_enabled()
+
+
+def test_a_refusal_is_shown_once(show, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 12%, fn <= 18%")
+    page = show(f"#/d/{dialog}/accept")
+    button(page, Name.ACCEPT).click()
+    button(page, Name.CONFIRM).click()
+    reason = alert(page).locator(".notice-text")
+    expect(reason).to_contain_text(whole("18%"), timeout=LONG)
+    at_step(page, 1)
+    expect(page.get_by_role("main").get_by_text(reason.inner_text().strip())).to_have_count(1)
+    offer = panel(page, "Accept").locator(".offer .notice")
+    expect(offer).to_have_count(1)  # that the certification set is used up
+    assert user.ok(f"/dialogs/{dialog}")["used_up"]
+
+
 # Coming back
 
 

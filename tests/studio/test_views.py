@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.studio.serving import connected, serving
 
 from margrave import Confusion, datasets
-from margrave.steer import Dialog
+from margrave.steer import Dialog, GuaranteeError
 from margrave.studio import views
 from margrave.studio.choices import Source
 from margrave.studio.facts import facts_of
@@ -364,6 +364,27 @@ def test_the_csv_has_all_rows_and_no_formulas(client, odd):
         assert 0 <= float(told["certainty"]) <= 1
     for cell in (cell for line in lines for cell in line):
         assert not cell.startswith(("=", "@", "\t", "\r"))
+
+
+# The guarantee
+
+
+def test_whether_the_guarantee_can_be_proved(client, two):
+    """As the library says it of each step, with the reason as an error."""
+    name, own, _ = two
+    for at in range(len(own.history)):
+        client.post(f"{name}/goto", {"step": at})
+        own.goto(at)
+        for confidence, reserve in ((0.6, False), (0.95, True)):
+            options = {"confidence": confidence, "reserve": reserve}
+            told = client.ok(f"{name}/guarantee", params=options)
+            if told["error"] is None:
+                own.check_accept(**options)
+                continue
+            with pytest.raises(GuaranteeError) as refused:
+                own.check_accept(**options)
+            expected = refused.value.to_dict()
+            assert (told["code"], told["fields"]) == (expected["code"], expected["fields"])
 
 
 # Members

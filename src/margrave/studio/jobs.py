@@ -302,12 +302,13 @@ class Jobs:
     def _serve(self, training: bool) -> None:
         """The loop of a worker thread."""
         threadpool_limits(1, user_api="openmp")  # of this thread: jobs share the cores
-        line = self._lines[training]
+        line, job = self._lines[training], self._claim(training)  # one may have been interrupted
         while not self._closing.is_set():
-            job = line.get()
-            while not self._closing.is_set() and (job := job or self._claim(training)):
+            if job is None:
+                job = line.get() or self._claim(training)
+            else:
                 self._run(job)
-                job = None
+                job = self._claim(training)
 
     def _claim(self, training: bool) -> JobRow | None:
         try:

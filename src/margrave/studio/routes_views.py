@@ -8,9 +8,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from margrave.app.tables import csv_text
+from margrave.steer import GuaranteeError
 from margrave.studio import exports, programs, rows, schemas_views, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
+from margrave.studio.problems import problem_record
 from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api/dialogs/{dialog}")
@@ -108,6 +110,24 @@ def program(
 ) -> Record:
     """The martingale program, measured on the tuning set."""
     return programs.program_record(studio.workspace.live(user, dialog).dialog, threshold)
+
+
+@router.get("/guarantee", response_model=schemas_views.Guarantee)
+def guarantee(
+    dialog: str,
+    studio: StudioParameter,
+    user: UserParameter,
+    confidence: Annotated[float, Query(gt=0.5, lt=1)] = 0.95,
+    reserve: bool = False,
+) -> Record:
+    """Whether the certification set is large enough for the guarantee of the current step."""
+    try:
+        studio.workspace.live(user, dialog).dialog.check_accept(
+            confidence=confidence, reserve=reserve
+        )
+    except GuaranteeError as error:
+        return problem_record(error)
+    return {"error": None}
 
 
 # Downloads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -87,6 +87,14 @@ class Winners(BaseModel):
     costs: tuple[float, float]
     priors: tuple[float, float]
     prior: float
+
+
+class Guarantee(BaseModel):
+    """The reason why a guarantee cannot be proved; null if it may be."""
+
+    error: str | None
+    code: str | None = None
+    fields: dict[str, Any] | None = None
 
 
 class MemberRecord(BaseModel):

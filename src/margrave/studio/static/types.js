@@ -108,6 +108,11 @@
  *   met: boolean | null, accepted: number, updated: string}} DialogLine
  */
 
+/**
+ * The reason why a guarantee cannot be proved, null if it may be.
+ * @typedef {{error: string | null, code: string | null, fields: Record<string, any> | null}} Guarantee
+ */
+
 /** @typedef {{true: Label, predicted: Label | null, to: number | string}} Edit */
 
 /**

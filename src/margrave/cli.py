@@ -368,6 +368,11 @@ def studio(
     browser: bool,
 ) -> int:
     """Start the studio: steer a classifier by its confusion matrix in a browser."""
+    if data is None and any(each is not None for each in (target, positive, encoding, decimal)):
+        raise ValueError(
+            "--target, --positive, --encoding and --decimal need DATA, which is missing."
+        )
+    _print_stage("Starting the studio ...")  # the imports take seconds
     import webbrowser
 
     try:
@@ -385,17 +390,22 @@ def studio(
         if browser:
             webbrowser.open(urls[0])
 
-    if data is None and any(each is not None for each in (target, positive, encoding, decimal)):
-        raise ValueError(
-            "--target, --positive, --encoding and --decimal need DATA, which is missing."
-        )
     settings = Settings.of(host=host, port=port or 0, store=store, token=token)
-    begin = None if data is None else Beginning(data, target, positive, encoding, decimal)
+    begin = None
+    if data is not None:
+        begin = Beginning(data, target, positive, encoding, decimal)
+        _print_stage(f"Reading {data} ...")
     try:
         serve(settings, port, begin, ready)
     except StoreError as error:
         raise ValueError(str(error)) from error
     return 0
+
+
+def _print_stage(text: str) -> None:
+    """Print what the command does now, at once."""
+    sys.stderr.write(replace_control(text) + "\n")
+    sys.stderr.flush()
 
 
 def data(*, name: str | None, out: Path | None) -> int:

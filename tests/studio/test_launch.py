@@ -381,7 +381,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
         dialog.prefer("fp <= 20", strategies=["move"])
         record = user.ok(name)
         assert (record["position"], len(record["steps"])) == (3, 4)
-        assert record["steps"][3]["matrix"]["counts"] == dialog.confusion.counts.tolist()
+        assert record["steps"][3]["after"]["counts"] == dialog.confusion.counts.tolist()
         total = user.ok(f"{name}/rows", params={"true": "neg", "predicted": "pos"})["total"]
         assert total == dialog.confusion.fp
         dialog.goto(1)

@@ -85,7 +85,7 @@ def in_store(store, dialog_id):
     """The same, as the store has it."""
     row, steps = store.dialog("local", dialog_id), store.steps(dialog_id)
     return (
-        [step.record["matrix"]["counts"] for step in steps],
+        [step.record["after"]["counts"] for step in steps],
         [step.record["preference"] for step in steps],
         [step.parent for step in steps],
         row.position,

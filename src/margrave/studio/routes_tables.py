@@ -27,16 +27,10 @@ router = APIRouter(prefix="/api")
 @router.get("/studio", response_model=schemas.Studio)
 def about(studio: StudioParameter) -> Record:
     """The studio: its limits, data sets and members."""
-    limits = studio.settings.limits
     return {
         "version": __version__,
         "shared": studio.settings.shared,
-        "limits": {
-            "upload_bytes": limits.upload_bytes,
-            "rows": limits.rows,
-            "columns": limits.columns,
-            "jobs": limits.jobs_waiting,
-        },
+        "limits": studio.settings.limits,
         "sets": bundled_sets(),
         "members": [{"name": name, "about": text} for name, text in ABOUT.items()],
         "onnx": find_spec("skl2onnx") is not None,

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from margrave.app.tables import csv_text
-from margrave.steer import GuaranteeError
-from margrave.studio import exports, programs, rows, schemas_views, views
+from margrave.steer import Comparison, GuaranteeError
+from margrave.studio import exports, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
 from margrave.studio.problems import problem_record
-from margrave.studio.views import Record
+from margrave.studio.programs import Program
+from margrave.studio.rows import Cell, Rows, rows_table
 
 router = APIRouter(prefix="/api/dialogs/{dialog}")
 
@@ -22,34 +23,25 @@ Prior = Annotated[float | None, Query(ge=1e-6, le=1 - 1e-6)]
 Label = Annotated[str | None, Query(max_length=1000)]
 
 
-@router.get("/compare", response_model=schemas_views.Comparison)
+@router.get("/compare", response_model=views.Comparison)
 def compare(
     dialog: str,
     first: Annotated[int, Query(ge=0)],
     second: Annotated[int, Query(ge=0)],
     studio: StudioParameter,
     user: UserParameter,
-) -> Record:
+) -> Comparison:
     """Two steps side by side."""
-    comparison = studio.workspace.live(user, dialog).dialog.compare(first, second)
-    return {
-        "first": first,
-        "second": second,
-        "n": comparison.first.after.n,
-        "changed": comparison.n_changed,
-        "only_first": comparison.n_only_first,
-        "only_second": comparison.n_only_second,
-        "changes": views.changes_record(comparison.changes),
-    }
+    return studio.workspace.live(user, dialog).dialog.compare(first, second)
 
 
-@router.get("/frontier", response_model=schemas_views.Frontier)
-def frontier(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
-    """All known trade-offs, and the steps of the dialog among them."""
-    return views.frontier_record(studio.workspace.live(user, dialog).dialog)
+@router.get("/frontier", response_model=views.Frontier)
+def frontier(dialog: str, studio: StudioParameter, user: UserParameter) -> views.Record:
+    """All known trade-offs."""
+    return studio.workspace.live(user, dialog).dialog.frontier().to_dict()
 
 
-@router.get("/winners", response_model=schemas_views.Winners)
+@router.get("/winners")
 def winners(
     dialog: str,
     studio: StudioParameter,
@@ -58,24 +50,28 @@ def winners(
     cost_high: Positive = 10.0,
     prior_low: Prior = None,
     prior_high: Prior = None,
-) -> Record:
+) -> views.Winners:
     """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
     known = studio.workspace.live(user, dialog).dialog.frontier()
     if (prior_low is None) != (prior_high is None):
         raise ValueError(
             "A range of priors needs both prior_low and prior_high; got only one of them."
         )
-    priors = None if prior_low is None or prior_high is None else (prior_low, prior_high)
-    return views.winners_record(known, (cost_low, cost_high), priors)
+    prior = known.n_positive / (known.n_positive + known.n_negative)
+    costs, priors = (cost_low, cost_high), (prior_low or prior, prior_high or prior)
+    found = known.winners(cost_ratio=costs, prior=priors)
+    return views.Winners.model_validate(
+        {"winners": found, "costs": costs, "priors": priors, "prior": prior}
+    )
 
 
-@router.get("/members", response_model=schemas_views.Members)
-def members(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+@router.get("/members")
+def members(dialog: str, studio: StudioParameter, user: UserParameter) -> views.Members:
     """The predictions of the members, and their disagreement."""
-    return views.members_record(studio.workspace.live(user, dialog).dialog)
+    return views.Members.of(studio.workspace.live(user, dialog).dialog)
 
 
-@router.get("/rows", response_model=schemas_views.Rows)
+@router.get("/rows")
 def some_rows(
     dialog: str,
     studio: StudioParameter,
@@ -87,47 +83,44 @@ def some_rows(
     descending: bool = False,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 25,
-) -> Record:
+) -> Rows:
     """The rows of the tuning set in a cell, page by page."""
-    frame = studio.workspace.tuning_frame(user, dialog)
-    return rows.rows_record(
+    return Rows.of(
         studio.workspace.live(user, dialog).dialog,
-        frame,
-        rows.Cell(true, predicted, rejected),
+        studio.workspace.tuning_frame(user, dialog),
+        Cell(true, predicted, rejected),
         sort=sort,
         descending=descending,
-        offset=offset,
-        limit=limit,
+        page=slice(offset, offset + limit),
     )
 
 
-@router.get("/program", response_model=schemas_views.Program)
+@router.get("/program")
 def program(
     dialog: str,
     studio: StudioParameter,
     user: UserParameter,
     threshold: Annotated[float, Query(ge=0, le=0.5)] = 0.3,
-) -> Record:
+) -> Program:
     """The martingale program, measured on the tuning set."""
-    return programs.program_record(studio.workspace.live(user, dialog).dialog, threshold)
+    return Program.of(studio.workspace.live(user, dialog).dialog, threshold)
 
 
-@router.get("/guarantee", response_model=schemas_views.Guarantee)
+@router.get("/guarantee")
 def guarantee(
     dialog: str,
     studio: StudioParameter,
     user: UserParameter,
     confidence: Annotated[float, Query(gt=0.5, lt=1)] = 0.95,
     reserve: bool = False,
-) -> Record:
+) -> views.Guarantee:
     """Whether the certification set is large enough for the guarantee of the current step."""
+    live = studio.workspace.live(user, dialog)
     try:
-        studio.workspace.live(user, dialog).dialog.check_accept(
-            confidence=confidence, reserve=reserve
-        )
+        live.dialog.check_accept(confidence=confidence, reserve=reserve)
     except GuaranteeError as error:
-        return problem_record(error)
-    return {"error": None}
+        return views.Guarantee(**problem_record(error))
+    return views.Guarantee(error=None)
 
 
 # Downloads
@@ -149,9 +142,8 @@ def all_rows(
 ) -> Response:
     """All rows of the tuning set in a cell, as CSV; formulas are escaped."""
     frame = studio.workspace.tuning_frame(user, dialog)
-    table = rows.rows_table(
-        studio.workspace.live(user, dialog).dialog, frame, rows.Cell(true, predicted, rejected)
-    )
+    cell = Cell(true, predicted, rejected)
+    table = rows_table(studio.workspace.live(user, dialog).dialog, frame, cell)
     return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(table).encode())
 
 

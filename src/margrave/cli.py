@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._messages import missing_extra
+from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
-from margrave.app.words import one_line, replace_control
 
 if TYPE_CHECKING:
     from margrave.app.folder import FolderOutcome
@@ -28,6 +28,20 @@ if TYPE_CHECKING:
     from margrave.app.terminal import Printer
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
+
+# The options and arguments that give the parameters of the library.
+_OPTIONS = {
+    **{
+        name: f"--{name}"
+        for name in (
+            *("certify", "confidence", "decimal", "dialog", "drop", "encoding", "group", "limit"),
+            *("out", "positive", "report", "strategies", "target", "time"),
+        )
+    },
+    "data": "DATA",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -45,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.exit(_report_error("interrupted; nothing more is written.", INTERRUPTED, arguments))
+        stopped = InterruptedError("interrupted; nothing more is written.")
+        sys.exit(_report_error(stopped, INTERRUPTED, arguments))
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -72,16 +87,13 @@ def _run(arguments: list[str]) -> int:
     return commands[options.pop("command")](**options)
 
 
-def _report_error(error: str | Exception, code: int, arguments: Sequence[str]) -> int:
+def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
     """Print an error in one line; return the exit code."""
-    line = replace_control(one_line(str(error)))
+    line = replace_control(describe_error(error, _OPTIONS.get))
     if "--json" in arguments:
-        record = {"error": line, "exit_code": code}
-        # An error about an option may wrap one of the library.
-        for each in (error, getattr(error, "__cause__", None)):
-            if isinstance(each, MargraveError):
-                record |= {"code": each.code, "fields": each.fields}
-                break
+        record: dict[str, Any] = {"error": line, "exit_code": code}
+        if isinstance(error, MargraveError):
+            record |= {"code": error.code, "fields": error.fields}
         _print_json(record)
     sys.stderr.write(f"margrave: {line}\n")
     return code
@@ -139,7 +151,7 @@ def steer(
                 use_cluster,
             )
 
-            in_memory = {"--group": group, "--time": time, "--report": report, "--dialog": dialog}
+            in_memory = {"group": group, "time": time, "report": report, "dialog": dialog}
             check_folder_options(in_memory, chosen)
             run = partial(
                 run_folder,
@@ -356,6 +368,11 @@ def studio(
     browser: bool,
 ) -> int:
     """Start the studio: steer a classifier by its confusion matrix in a browser."""
+    if data is None and any(each is not None for each in (target, positive, encoding, decimal)):
+        raise ValueError(
+            "--target, --positive, --encoding and --decimal need DATA, which is missing."
+        )
+    _print_stage("Starting the studio ...")  # the imports take seconds
     import webbrowser
 
     try:
@@ -373,17 +390,22 @@ def studio(
         if browser:
             webbrowser.open(urls[0])
 
-    if data is None and any(each is not None for each in (target, positive, encoding, decimal)):
-        raise ValueError(
-            "--target, --positive, --encoding and --decimal need DATA, which is missing."
-        )
     settings = Settings.of(host=host, port=port or 0, store=store, token=token)
-    begin = None if data is None else Beginning(data, target, positive, encoding, decimal)
+    begin = None
+    if data is not None:
+        begin = Beginning(data, target, positive, encoding, decimal)
+        _print_stage(f"Reading {data} ...")
     try:
         serve(settings, port, begin, ready)
     except StoreError as error:
         raise ValueError(str(error)) from error
     return 0
+
+
+def _print_stage(text: str) -> None:
+    """Print what the command does now, at once."""
+    sys.stderr.write(replace_control(text) + "\n")
+    sys.stderr.flush()
 
 
 def data(*, name: str | None, out: Path | None) -> int:

@@ -1,15 +1,14 @@
 """Memory and store say the same, whatever goes wrong or comes between."""
 
 import threading
-from contextlib import contextmanager
 
 import pytest
 from tests.studio.serving import connected, serving
 
 from margrave.steer import Dialog
-from margrave.studio import Settings, open_studio, work, workspace
+from margrave.studio import Settings, open_studio, workspace
 from margrave.studio.context import ELSEWHERE
-from margrave.studio.jobs import TooMany
+from margrave.studio.job_table import CANCELLED
 from margrave.studio.launch import view
 from margrave.studio.store import StoreError
 from margrave.studio.workspace import Live
@@ -46,31 +45,7 @@ def test_a_second_studio_on_a_store_is_refused_with_the_address_of_the_first(stu
 def test_a_store_can_be_opened_again_after_it_was_closed(tmp_path):
     for _ in range(2):
         settings = Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}", port=0)
-        studio = open_studio(settings)
-        studio.queue.shutdown(SECONDS)
-        studio.store.close()
-
-
-def test_training_what_is_trained_changes_nothing(studio, user):
-    dialog = user.dialog("pima", members=["logistic"])
-    user.asked(dialog, "fp <= 30")
-    before = user.ok(dialog)
-    job = studio.submit("local", "train", number_of(dialog), work.train)
-    assert job.wait(SECONDS)
-    assert job.state == "done"
-    assert user.ok(dialog) == before
-
-
-def test_a_dialog_that_is_dropped_before_it_is_held_is_taken_anew(studio, user, monkeypatch):
-    """Else one would change a dialog that the next request does not see."""
-    dialog = number_of(user.dialog("pima", members=["logistic"]))
-    stale = studio.workspace.live("local", dialog)
-    studio.workspace.forget(dialog)
-    fresh = studio.workspace.live("local", dialog)
-    given = iter([stale, fresh])
-    monkeypatch.setattr(studio.workspace, "live", lambda owner, name: next(given))
-    with studio.workspace.held("local", dialog) as held:
-        assert held is fresh
+        open_studio(settings).close()
 
 
 def test_a_failure_after_the_guarantee_leaves_what_the_store_has(studio, user, monkeypatch):
@@ -105,60 +80,49 @@ def test_a_refusal_that_looked_is_not_forgotten(studio, user):
     assert (again["used_up"], again["left"]) == (found["used_up"], found["left"])
 
 
-@contextmanager
-def busy_training(studio, owner):
-    """All workers that train are busy until the end."""
-    gate, begun = threading.Event(), threading.Semaphore(0)
+@pytest.fixture
+def busy_training(user, monkeypatch):
+    """The one worker that trains is busy until the event is set."""
+    begun, free = threading.Event(), threading.Event()
+    from_data = Dialog.from_data
 
-    def wait(handle):
-        begun.release()
-        gate.wait(SECONDS)
-        return {}
+    def waiting(*given, **options):
+        begun.set()
+        assert free.wait(SECONDS)
+        return from_data(*given, **options)
 
-    jobs = [studio.queue.submit(owner, "train", f"none {i}", wait) for i in range(1)]
-    for _ in jobs:
-        assert begun.acquire(timeout=SECONDS)
-    try:
-        yield
-    finally:
-        gate.set()
-        assert all(job.wait(SECONDS) for job in jobs)
-
-
-def refusing(*_):
-    raise TooMany("You have enough to wait for.")
+    monkeypatch.setattr(Dialog, "from_data", waiting)
+    first = begin_training(user)
+    assert begun.wait(SECONDS)
+    yield free
+    free.set()
+    assert user.finished(first)["state"] == "done"
 
 
-def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, user, monkeypatch):
-    with busy_training(studio, "somebody"):
-        body = {"table": user.table("pima"), "target": "target", "members": ["logistic"]}
-        begun = user.ok("/dialogs", body)
-        assert begun["job"]["state"] == "waiting"
-        user.ok(f"/jobs/{begun['job']['id']}/cancel", {})
-        dialog = f"/dialogs/{begun['dialog']['id']}"
-        found = user.ok(dialog)
-        assert (found["state"], found["error"]) == ("failed", work.CANCELLED)
-        with monkeypatch.context() as full:
-            full.setattr(studio.queue, "submit", refusing)
-            assert user.post(f"{dialog}/retry").status_code == 429
-        assert user.ok(dialog)["error"] == work.CANCELLED
-        again = user.post(f"{dialog}/retry")
-        found = user.ok(dialog)
-        assert (found["state"], found["job"]["state"]) == ("training", "waiting")
+def begin_training(user):
+    body = {"table": user.table("pima"), "target": "target", "members": ["logistic"]}
+    return user.post("/dialogs", body)
+
+
+def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, user, busy_training):
+    begun = begin_training(user).json()
+    assert begun["job"]["state"] == "waiting"
+    user.ok(f"/jobs/{begun['job']['id']}/cancel", {})
+    dialog = f"/dialogs/{begun['dialog']['id']}"
+    found = user.ok(dialog)
+    assert (found["state"], found["error"]) == ("failed", CANCELLED)
+    others = [begin_training(user) for _ in range(studio.settings.limits.jobs_waiting)]
+    assert user.post(f"{dialog}/retry").status_code == 429
+    assert user.ok(dialog)["error"] == CANCELLED
+    for other in others:
+        user.ok(f"/jobs/{other.json()['job']['id']}/cancel", {})
+    again = user.post(f"{dialog}/retry")
+    found = user.ok(dialog)
+    assert (found["state"], found["error"]) == ("training", None)
+    assert found["job"]["state"] == "waiting"
+    busy_training.set()
     assert user.finished(again)["state"] == "done"
     assert user.ok(dialog)["state"] == "ready"
-
-
-def test_training_goes_on_after_a_polite_end(tmp_path):
-    with serving(tmp_path, workers=1) as (studio, user), busy_training(studio, "somebody"):
-        body = {"table": user.table("pima"), "target": "target", "members": ["logistic"]}
-        begun = user.ok("/dialogs", body)
-        studio.workspace.closing = True
-    with serving(tmp_path) as (studio, user):
-        dialog = f"/dialogs/{begun['dialog']['id']}"
-        job = studio.queue.of_dialog(begun["dialog"]["id"])
-        assert job is None or job.wait(SECONDS)
-        assert user.ok(dialog)["state"] == "ready"
 
 
 def test_a_refused_request_moves_nothing(user):
@@ -171,25 +135,6 @@ def test_a_refused_request_moves_nothing(user):
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_class")
     after = user.ok(dialog)
     assert {**after, "updated": ""} == {**before, "updated": ""}
-
-
-def test_a_dialog_deleted_under_a_job_ends_it_quietly(studio, user, caplog):
-    dialog = user.dialog("pima", members=["logistic"])
-    name = number_of(dialog)
-    gate, begun = threading.Event(), threading.Event()
-
-    def slow(known, owner, dialog_id, handle):
-        begun.set()
-        gate.wait(SECONDS)
-        known.store.dialog(owner, dialog_id)
-
-    job = studio.submit("local", "prefer", name, slow)
-    assert begun.wait(SECONDS)
-    assert user.http.delete(f"/api{dialog}").status_code == 204
-    gate.set()
-    assert job.wait(SECONDS)
-    assert job.state == "cancelled"
-    assert not caplog.records
 
 
 def test_a_certificate_on_the_same_table_is_told_in_other_dialogs(user):

@@ -2,6 +2,8 @@
 
 import threading
 from contextlib import contextmanager
+from functools import partial
+from time import monotonic, sleep
 
 import numpy as np
 import pandas as pd
@@ -10,9 +12,9 @@ from tests.studio.serving import serving
 
 from margrave import datasets
 from margrave.steer import Dialog, SteeredClassifier
-from margrave.studio import Limits, Settings, open_studio, work
-from margrave.studio.jobs import Handle, Queue
-from margrave.studio.routes_tables import add_bundled
+from margrave.studio import work
+from margrave.studio.job_table import JobTable
+from margrave.studio.jobs import Handle, Jobs
 from margrave.studio.store import Conflict, NotFound, Store, StoreError
 from margrave.studio.uploads import parquet_of
 from margrave.studio.workspace import Workspace
@@ -48,20 +50,23 @@ def begin(base):
     return begun
 
 
-@pytest.fixture
-def handle():
-    """A job as its work sees it; nobody follows it."""
-    queue = Queue(workers=1, per_user=1, per_user_waiting=1, keep=1)
-    job = queue.submit("local", "accept", "none", lambda _: {})
-    yield Handle(job)
-    assert queue.shutdown(SECONDS)
+def accepted(workspace, dialog_id, **terms):
+    """Accept the current model by a job; its row at the end."""
+    table = JobTable(workspace.store, waiting=1)
+    jobs = Jobs(table, {"accept": partial(work.accept, workspace)}, workers=1)
+    jobs.start()
+    try:
+        return jobs.wait(jobs.submit("local", "accept", dialog_id, terms), SECONDS)
+    finally:
+        assert jobs.close(SECONDS)
 
 
 def asked(workspace, dialog_id, *wants):
-    """Ask for some preferences, one after another."""
+    """Request some preferences, one after another."""
     with workspace.changing("local", dialog_id) as live:
         for want in wants:
             live.dialog.prefer(want, strategies=["move"])
+            workspace.write(dialog_id, live)
 
 
 def told(dialog):
@@ -119,6 +124,7 @@ def test_a_dialog_that_was_dropped_comes_back_as_it_was(store, begin):
         live.dialog.goto(1)
         live.dialog.prefer("fn <= 60", strategies=["move"])
         live.dialog.undo()
+        workspace.write(name, live)
     before = workspace.live("local", name).dialog
     assert told(before) == in_store(store, name)
     assert told(before)[2:] == ([0, 0, 1, 1], 1, [3])
@@ -134,11 +140,12 @@ def test_a_dialog_that_was_dropped_comes_back_as_it_was(store, begin):
     assert replies[0] == replies[1]
 
 
-def test_models_and_what_is_left_come_back_too(store, begin, handle):
+def test_models_and_what_is_left_come_back_too(store, begin):
     workspace = Workspace(store, 1 << 30)
     name = begin(workspace)
     asked(workspace, name, "fp <= 60")
-    assert work.accept(workspace, "local", name, handle, 0.8, True) == {"accepted": 1}
+    terms = {"confidence": 0.8, "reserve": True}
+    assert accepted(workspace, name, **terms).result == {"accepted": 1}
     before = workspace.live("local", name).dialog
     workspace.forget(name)
     after = workspace.live("local", name).dialog
@@ -146,7 +153,7 @@ def test_models_and_what_is_left_come_back_too(store, begin, handle):
     (one,), (other,) = before.accepted, after.accepted
     assert (one.step, one.samples) == (other.step, other.samples)
     assert str(one.model.certificate_) == str(other.model.certificate_)
-    assert work.accept(workspace, "local", name, handle, 0.8, True) == {"accepted": 1}  # the same
+    assert accepted(workspace, name, **terms).result == {"accepted": 1}  # the same
 
 
 def test_memory_is_bounded_and_the_longest_unused_goes_first(store, begin):
@@ -247,6 +254,8 @@ def test_a_change_is_not_lost_if_the_dialog_is_dropped_in_between(store, begin):
     workspace.between = dropped_and_loaded
     with workspace.changing("local", name) as live:
         live.dialog.goto(0)
+        workspace.write(name, live)
+    assert store.dialog("local", name).position == 0
     assert told(workspace.live("local", name).dialog) == in_store(store, name)
 
 
@@ -301,7 +310,7 @@ def test_a_step_that_cannot_be_stored_was_not_taken(store, begin, monkeypatch):
     name = begin(workspace)
     asked(workspace, name, "fp <= 30")
     before = in_store(store, name)
-    monkeypatch.setattr(store, "add_step", failing)
+    monkeypatch.setattr(store, "change", failing)
     with pytest.raises(StoreError, match=FULL):
         asked(workspace, name, "fp <= 20")
     monkeypatch.undo()
@@ -316,21 +325,28 @@ def test_a_place_that_cannot_be_stored_was_not_gone_to(store, begin, monkeypatch
     workspace = Workspace(store, 1 << 30)
     name = begin(workspace)
     asked(workspace, name, "fp <= 30")
-    monkeypatch.setattr(store, "set_position", failing)
-    with pytest.raises(StoreError, match=FULL), workspace.changing("local", name) as live:
-        live.dialog.undo()
+    monkeypatch.setattr(store, "change", failing)
+
+    def undo():
+        with workspace.changing("local", name) as live:
+            live.dialog.undo()
+            workspace.write(name, live)
+
+    with pytest.raises(StoreError, match=FULL):
+        undo()
     monkeypatch.undo()
     assert told(workspace.live("local", name).dialog) == in_store(store, name)
     assert workspace.live("local", name).dialog.position == 1
 
 
-def test_what_fails_on_the_way_leaves_what_was_done_before(store, begin):
+def test_what_was_not_stored_is_dropped_from_memory(store, begin):
     workspace = Workspace(store, 1 << 30)
     name = begin(workspace)
+    asked(workspace, name, "fp <= 30")
 
     def too_far():
         with workspace.changing("local", name) as live:
-            live.dialog.prefer("fp <= 30", strategies=["move"])
+            live.dialog.prefer("fp <= 20", strategies=["move"])
             live.dialog.redo()
 
     with pytest.raises(ValueError, match=r"\bredo\b"):
@@ -365,7 +381,7 @@ def test_a_dialog_in_memory_does_not_hold_its_whole_table(served):
 
 def test_the_message_of_a_store_that_fails_is_passed_on(served, monkeypatch):
     studio, client, name = served
-    monkeypatch.setattr(studio.store, "set_position", failing)
+    monkeypatch.setattr(studio.store, "change", failing)
     answer = client.post(f"{name}/undo")
     assert (answer.status_code, answer.json()) == (503, {"error": FULL})
     monkeypatch.undo()
@@ -376,7 +392,7 @@ def test_the_message_of_a_store_that_fails_is_passed_on(served, monkeypatch):
 
 def test_what_was_not_stored_is_not_accepted(served, monkeypatch):
     studio, client, name = served
-    monkeypatch.setattr(studio.store, "add_acceptance", failing)
+    monkeypatch.setattr(studio.store, "change", failing)
     last = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert last["state"] == "failed"
     monkeypatch.undo()
@@ -405,10 +421,52 @@ def test_a_model_that_cannot_be_written_is_not_accepted(served, monkeypatch):
 
 def test_a_job_tells_why_the_store_failed(served, monkeypatch):
     studio, client, name = served
-    monkeypatch.setattr(studio.store, "add_step", failing)
+    monkeypatch.setattr(studio.store, "change", failing)
     body = {"wants": ["fp <= 20"], "strategies": ["move"]}
     last = client.finished(client.post(f"{name}/prefer", body))
     assert (last["state"], last["error"]) == ("failed", FULL)
+
+
+# Several processes
+
+
+def test_what_another_process_stores_is_seen_at_once(store, begin):
+    """Steps and positions are added to the dialog in memory; it is not loaded again."""
+    one, other = Workspace(store, 1 << 30), Workspace(store, 1 << 30)
+    name = begin(one)
+    asked(other, name, "fp <= 30")
+    dialogs = [workspace.live("local", name).dialog for workspace in (one, other)]
+    for workspace, want in [(one, "fp <= 25"), (other, "fp <= 20"), (one, "fp <= 15")]:
+        asked(workspace, name, want)
+    with other.changing("local", name) as live:
+        live.dialog.undo()
+        live.dialog.undo()
+        other.write(name, live)
+    for workspace, dialog in zip((one, other), dialogs, strict=True):
+        assert workspace.live("local", name).dialog is dialog
+        assert told(dialog) == in_store(store, name)
+    assert in_store(store, name)[3:] == (2, [4, 3])
+    assert accepted(one, name, confidence=0.8, reserve=False).result == {"accepted": 1}
+    assert len(other.live("local", name).dialog.accepted) == 1
+    asked(other, name, "fp <= 10")
+    refused = accepted(other, name, confidence=0.8, reserve=False)
+    assert (refused.state, refused.code) == ("failed", "used_up")
+
+
+def test_of_two_changes_based_on_the_same_revision_one_is_refused(store, begin):
+    one, other = Workspace(store, 1 << 30), Workspace(store, 1 << 30)
+    name = begin(one)
+
+    def both():
+        with one.changing("local", name) as live:
+            live.dialog.prefer("fp <= 30", strategies=["move"])
+            asked(other, name, "fp <= 20")
+            one.write(name, live)
+
+    with pytest.raises(Conflict):
+        both()
+    assert in_store(store, name)[1] == [None, "fp <= 20"]
+    assert told(one.live("local", name).dialog) == in_store(store, name)
 
 
 # Ended and begun again
@@ -416,65 +474,38 @@ def test_a_job_tells_why_the_store_failed(served, monkeypatch):
 
 @pytest.fixture
 def until_stopped(monkeypatch):
-    """Work waits until it is asked to stop; an event says that it does."""
+    """Work waits until it is requested to stop; an event says that it does."""
     reached = threading.Event()
 
     def waiting(self, *_):
         reached.set()
-        with self._job.lock:
-            assert self._job.lock.wait_for(lambda: self._job.stopping, SECONDS)
+        until = monotonic() + SECONDS
+        while not self.stopped():
+            assert monotonic() < until
+            sleep(0.01)
 
     monkeypatch.setattr(Handle, "progress", waiting)
     return reached
 
 
-def test_training_goes_on_after_the_studio_was_ended_politely(tmp_path, until_stopped, monkeypatch):
-    with serving(tmp_path) as (_, client):
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_training_continues_after_a_polite_end_unless_it_was_cancelled(
+    tmp_path, until_stopped, monkeypatch, cancelled
+):
+    with serving(tmp_path) as (studio, client):
         body = {"table": client.table("iris"), "target": "target", "members": ["logistic"]}
-        name = f"/dialogs/{client.ok('/dialogs', body)['dialog']['id']}"
+        begun = client.ok("/dialogs", body)
         assert until_stopped.wait(SECONDS)
+        if cancelled:
+            client.ok(f"/jobs/{begun['job']['id']}/cancel", {})
     monkeypatch.undo()
-    with serving(tmp_path) as (_, client):
-        record = client.ok(name)
-        assert (record["state"], record["error"]) in (("training", None), ("ready", None))
-
-
-def test_training_that_was_interrupted_continues_and_what_is_too_much_fails(tmp_path):
-    url = f"sqlite:///{tmp_path / 'studio.db'}"
-    choices = {
-        "target": "target",
-        "members": ["logistic"],
-        "kind": "committee",
-        "levels": 3,
-        "seed": 0,
-        "certify": None,
-        "guarantee": None,
-        "confidence": 0.95,
-        "positive": None,
-        "group": None,
-        "time": None,
-        "drop": [],
-    }
-    settings = Settings.of(store=url, limits=Limits(workers=1, jobs_waiting=1))
-    studio = open_studio(settings)
-    table = add_bundled(studio, "local", "iris").id
-    names = [studio.store.add_dialog("local", f"{n}", table, choices).id for n in range(4)]
-    studio.queue.shutdown(SECONDS)
-    studio.store.close()
-    studio = open_studio(settings)
-    try:
-        jobs = [studio.queue.of_dialog(name) for name in names]
-        assert all(job is None or job.wait(SECONDS) for job in jobs)
-        rows = [studio.store.dialog("local", name) for name in names]
-        states = [row.state for row in rows]
-        assert states == sorted(states, reverse=True)  # ready first, then failed: the oldest train
-        assert "ready" in states
-        assert all(row.error for row in rows if row.state == "failed")
-        studio.submit("local", "train", names[-1], work.train).wait(SECONDS)
-        assert studio.store.dialog("local", names[-1]).state == "ready"
-    finally:
-        studio.queue.shutdown(SECONDS)
-        studio.store.close()
+    with serving(tmp_path) as (studio, client):
+        jobs = studio.jobs
+        job = jobs.wait(jobs.table.find("local", begun["job"]["id"]), SECONDS)
+        assert job.state == ("cancelled" if cancelled else "done")
+        assert client.ok(f"/dialogs/{begun['dialog']['id']}")["state"] == (
+            "failed" if cancelled else "ready"
+        )
 
 
 # A notebook's

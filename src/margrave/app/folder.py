@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from margrave._messages import missing_extra
+from margrave.app.messages import InputError
 from margrave.app.request import Result
-from margrave.app.samples import Table, list_names, match_label
+from margrave.app.samples import Table, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
 from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parquet, tune_rows
@@ -86,14 +87,12 @@ class Folder:
 
 
 def check_folder_options(options: dict[str, Any], strategies: Sequence[str] | None) -> None:
-    """Raise an error if an option needs all rows in memory."""
-    for option, value in options.items():
+    """Raise an error if a parameter needs all rows in memory."""
+    for parameter, value in options.items():
         if value is not None:
-            raise ValueError(
-                f"{option} needs all rows in memory, but DATA is a folder. Leave out {option}, or "
-                "use a single file."
-            )
-    check_strategies(strategies, "--strategies")
+            problem = "needs all rows in memory. Leave it out, or use a file instead of a folder."
+            raise InputError(parameter, problem, code="needs_memory")
+    check_strategies(strategies, "run_folder")
 
 
 def open_folder(path: Path) -> Table:
@@ -124,19 +123,8 @@ def describe_folder(
     """
     table = open_folder(path)
     frame: Any = table.frame
-    if target is None:
-        names = list_names([str(name) for name in frame.columns])
-        raise ValueError(f"--target is missing. Name the column with the classes, one of {names}.")
-    column: Any = table.column(target, "--target")
-    for name in drop:
-        table.column(name, "--drop")
-    features = [name for name in frame.columns if name not in {target, *drop}]
-    if not features:
-        raise ValueError(
-            f"{table.name} has no feature columns besides {list_names([target])}. "
-            "Add columns, or drop fewer."
-        )
-    y = column.map_partitions(
+    target, features = table.select_columns(target, drop=drop)
+    y = frame[target].map_partitions(
         _encode_block_labels, target, table.name, meta=(target, object), enforce_metadata=False
     )
     return Folder(table, target, frame[features], y, positive)
@@ -150,9 +138,14 @@ def _encode_block_labels(column: Any, target: str, name: str) -> Any:
     texts = read_texts(column)
     missing = int((texts == "").sum())
     if missing:
-        raise ValueError(
-            f"--target needs a value in every row; {target!r} of {name} has none in {missing} of "
-            f"the {len(texts)} rows of a block. Fill in the missing values or remove these rows."
+        raise InputError(
+            "target",
+            f"needs a value in every row; {target!r} of {name} has none in {missing} of the "
+            f"{len(texts)} rows of a block. Fill in the missing values or remove these rows.",
+            code="missing_values",
+            table=name,
+            column=target,
+            n=missing,
         )
     if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
         return Series(column.to_numpy(), index=column.index)
@@ -243,11 +236,11 @@ def run_folder(
     wants, confidence, certify, seed, n_jobs, on_training, on_reply
         As in :func:`run_request`.
     """
-    check_confidence(confidence, "--confidence")
+    check_confidence(confidence, "run_folder")
     draw = Draw.of(samples.X, samples.y, seed)
     positive = draw.positive(
         None if samples.positive is None
-        else match_label(samples.positive, draw.classes, "--positive")
+        else match_label(samples.positive, draw.classes, "positive")
     )  # fmt: skip
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
     for want in wants:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from margrave._messages import format_count
+from margrave.app.messages import InputError
 from margrave.app.samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
@@ -152,7 +153,7 @@ class Outcome(Result):
 
 
 def read_fraction(text: str) -> str | float:
-    """Parse the value of --certify."""
+    """Parse the value of certify: a fraction, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -160,16 +161,18 @@ def read_fraction(text: str) -> str | float:
     except ValueError:
         fraction = 0.0
     if not 0 < fraction < 1:
-        raise ValueError(f"--certify must be 'auto' or a fraction between 0 and 1; got {text!r}.")
+        problem = f"must be 'auto' or a fraction between 0 and 1; got {text!r}."
+        raise InputError("certify", problem, code="fraction", received=text)
     return fraction
 
 
 def read_limit(text: str) -> Preference:
-    """Parse the preference that --limit gives."""
+    """Parse a preference."""
     try:
         return Preference(text)
     except PreferenceError as error:
-        raise ValueError(f"--limit {text!r}: {error}") from error
+        problem = f"{text!r}: {error.summary}"
+        raise InputError("limit", problem, code=error.code, **error.fields) from error
 
 
 def check_request(
@@ -179,8 +182,8 @@ def check_request(
     strategies: Sequence[str] | None,
 ) -> None:
     """Raise an error for parameters that are wrong, before the members are trained."""
-    check_confidence(confidence, "--confidence")
-    get_strategies(strategies, "--strategies")
+    check_confidence(confidence, "run_request")
+    get_strategies(strategies, "run_request")
     classes, sizes = np.unique(samples.y, return_counts=True)
     if len(classes) > 1:  # otherwise the dialog raises the error
         matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)

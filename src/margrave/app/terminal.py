@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from margrave._messages import format_count, missing_extra, name_class
-from margrave.app.words import replace_control
+from margrave.app.messages import replace_control
 
 try:
     from rich.console import Console

@@ -76,11 +76,7 @@ def upload(
     encoding: Annotated[schemas.Encoding | None, Form()] = None,
     decimal: Annotated[schemas.DecimalMark | None, Form()] = None,
 ) -> Record:
-    """Upload a CSV or Parquet file; a separate process reads it.
-
-    A text that is not UTF-8, or seems to have decimal commas, is refused with the code
-    "text_format"; the fields of the error have the encoding and the decimal mark that read it.
-    """
+    """Upload a CSV or Parquet file; the fields of a "text_format" error say how to read it."""
     with studio.uploading(user):
         parsed = uploads.parse_upload(
             file.file,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
+from fastapi import Query
 from numpy.typing import NDArray
 
 from margrave.app.samples import match_label
@@ -20,20 +21,15 @@ _LONGEST = 200  # characters shown of a value
 _MEMBER = "member:"
 
 
+Text = Annotated[str | None, Query(max_length=1000)]
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A selection of rows by true class and prediction; None for any.
+    """A selection of rows by true class and prediction, as texts; None for any."""
 
-    Attributes
-    ----------
-    true, predicted : str or None
-        Labels as text.
-    rejected : bool
-        Whether to select the rejected rows.
-    """
-
-    true: str | None = None
-    predicted: str | None = None
+    true: Text = None
+    predicted: Text = None
     rejected: bool = False
 
     def select(self, dialog: Dialog) -> CellRows:
@@ -69,33 +65,13 @@ class Rows(View):
 
     @classmethod
     def of(
-        cls,
-        dialog: Dialog,
-        frame: pandas.DataFrame,
-        cell: Cell,
-        *,
-        sort: str,
-        descending: bool,
-        page: slice,
+        cls, chosen: CellRows, frame: pandas.DataFrame, *, sort: str, descending: bool, page: slice
     ) -> Self:
-        """Select one page of the rows in a cell.
+        """Select one page of some rows of the tuning set.
 
-        Parameters
-        ----------
-        dialog : Dialog
-            The dialog, at its current step.
-        frame : DataFrame
-            The tuning set as in the user's table, with the row numbers as index.
-        cell : Cell
-            The cell.
-        sort : str
-            "row", "certainty", the name of a column, or "member:" and the name of a member.
-        descending : bool
-            Whether the largest come first.
-        page : slice
-            The rows of the page, in this order.
+        `frame` is the tuning set as in the user's table, with the row numbers as index; `sort` is
+        "row", "certainty", the name of a column, or "member:" and the name of a member.
         """
-        chosen = cell.select(dialog)
         order = np.argsort(_keys(frame, sort, chosen, descending), kind="stable")
         shown = (order[::-1] if descending else order)[page]
         values = frame.iloc[chosen.positions[shown]]
@@ -119,9 +95,8 @@ class Rows(View):
         return cls(total=len(chosen), columns=columns, members=list(chosen.votes), rows=rows)
 
 
-def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
+def rows_table(chosen: CellRows, frame: pandas.DataFrame) -> pandas.DataFrame:
     """All rows in a cell, as a table."""
-    chosen = cell.select(dialog)
     table = frame.iloc[chosen.positions].copy()
     added: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,

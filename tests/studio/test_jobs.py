@@ -1,835 +1,983 @@
-"""The queue of long work: turns, limits, locks, ends, and what listeners hear."""
+"""Jobs: turns between users, leases of processes, limits, ends, and what listeners get."""
 
 import asyncio
-import gc
-import json
 import threading
-import weakref
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import cycle
+from time import sleep
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from margrave.studio._events import BEAT, HEARTBEAT, PACE, REPLIES
+from sqlalchemy import update
+from tests.studio import postgres
 
-from margrave.studio.jobs import (
-    WENT_WRONG,
-    Cancelled,
-    Closed,
-    Queue,
-    TooMany,
-    UnknownJob,
-    stream,
+from margrave.studio.job_table import ATTEMPTS, CANCELLED, KEPT, TRAIN, JobTable, TooMany, in_turns
+from margrave.studio.jobs import Cancelled, Closed, Jobs
+from margrave.studio.problems import WENT_WRONG
+from margrave.studio.store import (
+    Conflict,
+    Ended,
+    JobRow,
+    Lost,
+    NotFound,
+    StepRow,
+    Store,
+    StoreError,
 )
 
 LONG = 60.0  # seconds; only a bug waits as long
 
 
-class ToldError(ValueError):
-    pass
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
+def store(request, tmp_path):
+    """An open store with the users ann and bob."""
+    with store_of(request.param, request, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def file(request, tmp_path):
+    """The same, only as an SQLite file: what is tested is not the database."""
+    with store_of("sqlite", request, tmp_path) as opened:
+        yield opened
+
+
+@contextmanager
+def store_of(kind, request, folder):
+    if kind == "sqlite":
+        with Store(f"sqlite:///{folder / 'studio.db'}") as opened:
+            yield with_users(opened)
+        return
+    with postgres.database(request.getfixturevalue("server")) as url, Store(url) as opened:
+        yield with_users(opened)
+
+
+def with_users(store):
+    for user in ("ann", "bob"):
+        store.add_user(user)
+    return store
+
+
+def new_dialog(store, owner="ann"):
+    """The id of a dialog that was trained."""
+    dialog = store.add_dialog(owner, "one", None, {"kind": "committee"})
+    store.change(dialog.id, state="ready", steps=[step(0)])
+    return dialog.id
+
+
+def step(number):
+    record = {"preference": None, "met": None}
+    return StepRow(number=number, parent=max(0, number - 1), record=record, piece=b"")
+
+
+def add(table, owner="ann", kind="prefer", dialog=None, **arguments):
+    return table.add(owner, kind, dialog or new_dialog(table.store, owner), arguments)
+
+
+def found(table, job):
+    return table.find(job.owner, job.id)
+
+
+def done(job, table):
+    """The end of a job that this process has leased."""
+    return Ended(job.id, table.process, {"state": "done", "result": {"step": 1}})
+
+
+# Turns
+
+
+OWNERS = st.lists(st.sampled_from("abcd"), max_size=20)
+MOMENTS = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.integers(0, 100).map(lambda s: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=s)),
+)
+
+
+def as_jobs(owners):
+    return [(f"{number}", owner) for number, owner in enumerate(owners)]
+
+
+class TestTurns:
+    @given(OWNERS, st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)), MOMENTS)
+    def test_every_job_starts_and_a_users_jobs_keep_their_order(self, owners, running, started):
+        order = in_turns(as_jobs(owners), running, started)
+        assert sorted(order) == sorted(job for job, _ in as_jobs(owners))
+        for owner in set(owners):
+            mine = [int(job) for job in order if owners[int(job)] == owner]
+            assert mine == sorted(mine)
+
+    @given(OWNERS, MOMENTS)
+    def test_between_two_starts_of_a_user_all_others_who_wait_start(self, owners, started):
+        starts = [owners[int(job)] for job in in_turns(as_jobs(owners), {}, started)]
+        left = Counter(starts)
+        for at, owner in enumerate(starts):
+            left[owner] -= 1
+            if left[owner]:
+                again = starts.index(owner, at + 1)
+                waiting = {other for other, n in left.items() if n and other != owner}
+                assert waiting <= set(starts[at + 1 : again])
+
+    @given(OWNERS, MOMENTS)
+    def test_the_first_is_of_the_user_who_has_waited_longest(self, owners, started):
+        for owner in set(owners):
+            first = in_turns(as_jobs(owners), {o: 1 for o in owners if o != owner}, started)[0]
+            assert owners[int(first)] == owner  # who has no running job
+        if owners:
+            first = owners[int(in_turns(as_jobs(owners), {}, started)[0])]
+            never = [owner for owner in owners if owner not in started]
+            longest = never[0] if never else min(set(owners), key=started.__getitem__)
+            assert first == longest or started.get(first) == started.get(longest)
+
+    def test_fifty_jobs_do_not_delay_the_first_of_another(self):
+        owners = ["ann"] * 50 + ["bob"]
+        assert in_turns(as_jobs(owners), {"ann": 1}, {})[0] == "50"
+
+    def test_users_take_turns_in_the_store(self, store):
+        table = JobTable(store, waiting=50)
+        dialogs = {user: [new_dialog(store, user) for _ in range(4)] for user in ("ann", "bob")}
+        jobs = [table.add("ann", "prefer", dialog, {}) for dialog in dialogs["ann"]]
+        jobs += [table.add("bob", "prefer", dialog, {}) for dialog in dialogs["bob"][:2]]
+        assert [table.ahead(job) for job in jobs] == [0, 2, 4, 5, 1, 3]
+        starts = []
+        for _ in jobs:
+            job = table.claim(training=False)
+            starts.append(job.owner)
+            store.change(job.dialog_id, ended=done(job, table))
+        assert starts == ["ann", "bob", "ann", "bob", "ann", "ann"]
+        assert table.claim(training=False) is None
+
+    def test_training_has_a_line_of_its_own(self, store):
+        table = JobTable(store, waiting=1)
+        search = add(table)
+        _, training = table.begin("ann", "two", None, {"kind": "committee"})
+        assert table.ahead(training) == table.ahead(search) == 0
+        assert table.claim(training=True).id == training.id
+        assert table.claim(training=True) is None
+        assert table.claim(training=False).id == search.id
+
+
+# The jobs in the store
+
+
+class TestTable:
+    def test_a_dialog_has_one_unfinished_job(self, store):
+        table = JobTable(store, waiting=5)
+        dialog = new_dialog(store)
+        job = add(table, dialog=dialog)
+        for _ in range(2):  # while it waits, and while it runs
+            assert table.of_dialog(dialog).id == job.id
+            with pytest.raises(Conflict):
+                add(table, dialog=dialog)
+            with pytest.raises(Conflict):
+                store.change(dialog, idle=True, position=0)
+            table.claim(training=False)
+        store.change(dialog, ended=done(job, table))
+        assert table.of_dialog(dialog) is None
+        assert add(table, dialog=dialog).id != job.id
+
+    def test_only_the_owner_finds_a_job(self, store):
+        table = JobTable(store, waiting=5)
+        job = add(table, wants=["fp <= 5"])
+        assert found(table, job).arguments == {"wants": ["fp <= 5"]}
+        assert len(job.id) >= 22  # 128 bits: nobody guesses it
+        for owner, name in (("bob", job.id), ("ann", "x"), ("ann", "")):
+            with pytest.raises(NotFound):
+                table.find(owner, name)
+        with pytest.raises(NotFound):
+            table.add("bob", "prefer", job.dialog_id, {})
+
+    def test_too_many_waiting(self, store):
+        table = JobTable(store, waiting=2)
+        first, _ = add(table), add(table)
+        with pytest.raises(TooMany, match=r"\b2\b"):
+            add(table)
+        new = "ann", "new", None, {"kind": "committee"}
+        for _ in range(2):
+            table.begin(*new)
+        with pytest.raises(TooMany):
+            table.begin(*new)
+        # Nor is there a dialog that nobody trains.
+        assert [row.state for row in store.dialogs("ann")].count("training") == 2
+        add(table, "bob")
+        table.claim(training=False)
+        add(table)
+        table.cancel(first)
+
+    def test_a_trained_dialog_is_not_trained_again(self, store):
+        table = JobTable(store, waiting=2)
+        with pytest.raises(Conflict):
+            add(table, kind=TRAIN)
+
+    def test_cancelled_while_it_waits(self, store):
+        table = JobTable(store, waiting=2)
+        dialog, job = table.begin("ann", "new", None, {"kind": "committee"})
+        table.cancel(job)
+        table.cancel(job)
+        assert found(table, job).state == "cancelled"
+        assert found(table, job).is_finished
+        row = store.dialog("ann", dialog.id)
+        assert (row.state, row.error) == ("failed", CANCELLED)
+        assert table.claim(training=True) is None
+        again = add(table, kind=TRAIN, dialog=dialog.id)
+        row = store.dialog("ann", dialog.id)
+        assert (row.state, row.error, again.state) == ("training", None, "waiting")
+
+    def test_cancelled_while_it_runs(self, store):
+        table = JobTable(store, waiting=2)
+        job = add(table)
+        table.claim(training=False)
+        assert table.beat({job.id: {}}) == set()
+        table.cancel(job)
+        assert found(table, job).state == "running"
+        assert table.beat({job.id: {}}) == {job.id}
+        store.change(job.dialog_id, ended=done(job, table))
+        table.cancel(job)  # too late
+        assert found(table, job).state == "done"
+
+    def test_a_deleted_dialog_has_no_jobs(self, store):
+        table = JobTable(store, waiting=2)
+        job = add(table)
+        table.claim(training=False)
+        store.delete_dialog("ann", job.dialog_id)
+        with pytest.raises(NotFound):
+            found(table, job)
+        assert table.beat({job.id: {}}) == {job.id}
+        with pytest.raises(NotFound):
+            store.change(job.dialog_id, ended=done(job, table))
+
+    def test_jobs_that_finished_long_ago_are_deleted(self, store):
+        table = JobTable(store, waiting=3)
+        old, new, waiting = add(table), add(table), add(table)
+        for _ in range(2):
+            job = table.claim(training=False)
+            store.change(job.dialog_id, ended=done(job, table))
+        with store.write() as session:
+            finished = update(JobRow).where(JobRow.id == old.id)
+            session.execute(finished.values(finished=datetime.now(UTC) - KEPT))
+        table.prune()
+        with pytest.raises(NotFound):
+            found(table, old)
+        assert [found(table, job).state for job in (new, waiting)] == ["done", "waiting"]
+
+
+def expire(store, job):
+    """Let the lease of a job expire, as if its process had ended long ago."""
+    with store.write() as session:
+        past = datetime.now(UTC) - timedelta(hours=1)
+        session.execute(update(JobRow).where(JobRow.id == job.id).values(expires=past))
+
+
+class TestLeases:
+    @pytest.mark.parametrize("n", [2, 8])
+    def test_each_job_is_leased_once(self, store, n):
+        tables = [JobTable(store, waiting=50) for _ in range(n)]
+        jobs = [add(tables[0]).id for _ in range(12)]
+        begin = threading.Barrier(n)
+
+        def claim(table):
+            begin.wait(LONG)
+            leased = []
+            while (job := table.claim(training=False)) is not None:
+                assert (job.state, job.process, job.attempts) == ("running", table.process, 1)
+                leased.append(job.id)
+            return leased
+
+        with ThreadPoolExecutor(n) as pool:
+            leased = [job for each in pool.map(claim, tables) for job in each]
+        assert sorted(leased) == sorted(jobs)
+
+    def test_a_job_is_leased_as_it_is_added_unless_others_wait(self, store):
+        table, other = (JobTable(store, waiting=5) for _ in range(2))
+        job = table.add("ann", "prefer", new_dialog(store), {}, lease=True)
+        assert (job.state, job.process, job.attempts) == ("running", table.process, 1)
+        assert other.claim(training=False) is None
+        store.change(job.dialog_id, ended=done(job, table))
+        first = add(table)
+        second = other.add("ann", "prefer", new_dialog(store), {}, lease=True)
+        assert second.state == "waiting"
+        assert [other.claim(training=False).id for _ in "12"] == [first.id, second.id]
+
+    def test_an_expired_lease_is_taken_over_and_the_first_process_stores_nothing(self, store):
+        first, second = (JobTable(store, waiting=5) for _ in range(2))
+        job = add(first)
+        first.claim(training=False)
+        assert not second.reclaim()
+        assert second.claim(training=False) is None
+        expire(store, job)
+        assert second.reclaim()
+        assert found(second, job).state == "waiting"
+        assert second.claim(training=False).attempts == 2
+        before = store.dialog("ann", job.dialog_id)
+        with pytest.raises(Lost):
+            store.change(job.dialog_id, steps=[step(1)], position=1, ended=done(job, first))
+        after = store.dialog("ann", job.dialog_id)
+        assert (after.n_steps, after.position, after.revision) == (1, 0, before.revision)
+        assert first.beat({job.id: {}}) == {job.id}  # so that it stops its work
+        store.change(job.dialog_id, steps=[step(1)], position=1, ended=done(job, second))
+        assert store.dialog("ann", job.dialog_id).n_steps == 2
+        with pytest.raises(Lost):  # also after the end
+            store.change(job.dialog_id, steps=[step(2)], position=2, ended=done(job, first))
+        assert found(first, job).result == {"step": 1}
+
+    def test_a_process_that_lives_keeps_its_leases_and_publishes_progress(self, store):
+        first, second = (JobTable(store, waiting=5) for _ in range(2))
+        job, other = add(first), add(first)
+        first.claim(training=False)
+        first.claim(training=False)
+        expire(store, job)
+        expire(store, other)
+        news = {"progress": {"done": 1, "total": 2, "text": "x"}, "reply": {"number": None}}
+        assert first.beat({job.id: news}) == set()
+        assert not second.reclaim()
+        shown = found(second, job)
+        assert (shown.progress, shown.reply) == (news["progress"], news["reply"])
+        assert found(second, other).state == "running"
+        store.change(job.dialog_id, ended=done(job, first))
+        assert (found(second, job).progress, found(second, job).reply) == (None, None)
+
+    def test_two_processes_that_reclaim_at_once_begin_a_job_once(self, store):
+        tables = [JobTable(store, waiting=5) for _ in range(4)]
+        job = add(tables[0])
+        tables[0].claim(training=False)
+        expire(store, job)
+        begin = threading.Barrier(4)
+
+        def take(table):
+            begin.wait(LONG)
+            table.reclaim()
+            return table.claim(training=False)
+
+        with ThreadPoolExecutor(4) as pool:
+            leased = [row for row in pool.map(take, tables) if row is not None]
+        assert [(row.id, row.attempts) for row in leased] == [(job.id, 2)]
+
+    @pytest.mark.parametrize("kind", ["prefer", TRAIN])
+    def test_a_job_that_has_ended_its_process_three_times_fails(self, store, kind):
+        table = JobTable(store, waiting=5)
+        if kind == TRAIN:
+            dialog, job = table.begin("ann", "new", None, {"kind": "committee"})
+        else:
+            job = add(table)
+        for attempt in range(1, ATTEMPTS + 1):
+            assert table.claim(kind == TRAIN).attempts == attempt
+            expire(store, job)
+            assert table.reclaim() == (attempt < ATTEMPTS)
+        failed = found(table, job)
+        assert (failed.state, failed.is_finished) == ("failed", True)
+        assert f"{ATTEMPTS}" in failed.error
+        assert table.claim(kind == TRAIN) is None
+        if kind == TRAIN:
+            row = store.dialog("ann", dialog.id)
+            assert (row.state, row.error) == ("failed", failed.error)
+        assert add(table, kind=kind, dialog=job.dialog_id).attempts == 0  # it may be tried again
+
+    def test_a_job_that_was_cancelled_when_its_process_ended_stays_so(self, store):
+        table = JobTable(store, waiting=5)
+        dialog, job = table.begin("ann", "new", None, {"kind": "committee"})
+        table.claim(training=True)
+        table.cancel(job)
+        expire(store, job)
+        assert not table.reclaim()
+        assert (found(table, job).state, found(table, job).error) == ("cancelled", None)
+        assert store.dialog("ann", dialog.id).error == CANCELLED
+
+    def test_a_polite_end_is_no_attempt(self, store):
+        job = add(JobTable(store, waiting=5))
+        for _ in range(ATTEMPTS + 1):
+            table = JobTable(store, waiting=5)
+            assert table.claim(training=False).attempts == 1
+            table.release()
+            assert found(table, job).state == "waiting"
+
+    def test_only_its_own_leases_are_released(self, store):
+        one, other = (JobTable(store, waiting=5) for _ in range(2))
+        job = add(one)
+        one.claim(training=False)
+        other.release()
+        assert (found(one, job).state, found(one, job).process) == ("running", one.process)
+
+    def test_all_that_ran_waits_when_no_other_process_can_run(self, store):
+        job = add(JobTable(store, waiting=5))
+        JobTable(store, waiting=5).claim(training=False)
+        again = JobTable(store, waiting=5)
+        assert again.reclaim(all_running=True)
+        assert again.claim(training=False).id == job.id
+
+
+# Work
 
 
 class Held:
-    """Work that waits until it is let go."""
+    """The work of a job, which waits until it is let go."""
 
-    def __init__(self, result=None, error=None):
-        self.result, self.error = result or {}, error
+    def __init__(self, error=None):
+        self.error = error
         self.begun, self.go = threading.Event(), threading.Event()
 
-    def __call__(self, handle):
+    def __call__(self, store, job, handle):
         self.handle = handle
         self.begun.set()
         assert self.go.wait(LONG)
         if self.error is not None:
             raise self.error
-        return self.result
+        store.change(job.dialog_id, ended=handle.done({"step": 1}), state="ready")
+
+
+class Bench:
+    """Jobs whose work is held by the test, and by whom."""
+
+    def __init__(self, store, table, workers):
+        self.store, self.works = store, {}
+        self.jobs = Jobs(table, dict.fromkeys(("prefer", TRAIN), self._work), workers)
+
+    def _work(self, job, handle):
+        self.works[job.dialog_id](self.store, job, handle)
+
+    def hold(self, owner="ann", kind="prefer", **how):
+        """Submit a job; its row, and its work."""
+        dialog = new_dialog(self.store, owner)
+        if kind == TRAIN:
+            self.store.change(dialog, state="failed")
+        work = self.works[dialog] = Held(**how)
+        return self.jobs.submit(owner, kind, dialog, {}), work
+
+    def ended(self, job, work=None):
+        """The row of a job at its end, after its work was let go."""
+        if work is not None:
+            work.go.set()
+        row = self.jobs.wait(job, LONG)
+        assert row.is_finished
+        return row
+
+    def record(self, job):
+        return self.jobs.record(found(self.jobs.table, job))
 
 
 @contextmanager
-def opened(workers=1, per_user=1, per_user_waiting=50, keep=100):
-    queue = Queue(workers, per_user, per_user_waiting, keep, told=(ToldError,))
-    held = []
-
-    def hold(owner="ann", dialog="d", *, lock_key=None, **how):
-        work = Held(**how)
-        held.append(work)
-        job = queue.submit(owner, "prefer", dialog, work, lock_key=lock_key)
-        return job, work
-
-    queue.hold = hold
+def bench_of(store, *, workers=1, waiting=50, table=None):
+    bench = Bench(store, table or JobTable(store, waiting), workers)
+    bench.jobs.start()
     try:
-        yield queue
+        yield bench
     finally:
-        for work in held:
+        for work in bench.works.values():
             work.go.set()
-        assert queue.shutdown(LONG)
+        assert bench.jobs.close(LONG)
 
 
-def let_go(job, work):
-    work.go.set()
-    assert job.wait(LONG)
+@pytest.fixture
+def bench(file):
+    """One worker for training, one for all else."""
+    with bench_of(file) as opened:
+        yield opened
 
 
-def states(jobs):
-    return [job.state for job in jobs]
+class TestWork:
+    def test_in_turns_as_many_as_there_are_workers(self, file):
+        with bench_of(file, workers=2) as bench:
+            held = [bench.hold() for _ in range(3)]
+            other = bench.hold("bob")
+            assert all(work.begun.wait(LONG) for _, work in held[:2])
+            assert not held[2][1].begun.is_set()
+            assert not other[1].begun.is_set()
+            assert [bench.record(job)["ahead"] for job, _ in (held[2], other)] == [1, 0]
+            bench.ended(*held[0])
+            assert other[1].begun.wait(LONG)
+            assert bench.record(held[2][0])["state"] == "waiting"
+            bench.ended(*held[1])
+            assert held[2][1].begun.wait(LONG)
 
+    def test_training_delays_no_other_job(self, bench):
+        training, waiting = bench.hold(kind=TRAIN), bench.hold(kind=TRAIN)
+        assert training[1].begun.wait(LONG)
+        assert bench.ended(*bench.hold()).state == "done"
+        assert not waiting[1].begun.is_set()
+        bench.ended(*training)
+        assert waiting[1].begun.wait(LONG)
 
-class TestTurns:
-    @given(owners=st.lists(st.sampled_from("abcde"), max_size=12))
-    def test_one_start_of_each_user_in_a_round(self, owners):
-        began = []
-        with opened() as queue:
-            first, gate = queue.hold("gate")
-            jobs = [
-                queue.submit(owner, "prefer", "d", lambda _, i=i: began.append(i) or {})
-                for i, owner in enumerate(owners)
-            ]
-            order = sorted(range(len(owners)), key=lambda i: (owners[:i].count(owners[i]), i))
-            assert [job.ahead for job in jobs] == [order.index(i) for i in range(len(owners))]
-            let_go(first, gate)
-            assert all(job.wait(LONG) for job in jobs)
-        assert began == order
+    def test_two_jobs_that_come_while_workers_look_are_both_begun(self, file):
+        """Both workers see an empty store, and only then both jobs are added."""
 
-    def test_fifty_jobs_do_not_delay_the_first_of_another(self):
-        with opened() as queue:
-            first, gate = queue.hold("ann")
-            for _ in range(49):
-                queue.hold("ann")
-            mine, _ = queue.hold("bob")
-            assert (mine.state, mine.ahead) == ("waiting", 0)
-            let_go(first, gate)
-            assert mine.state == "running"
+        class Slow(JobTable):
+            """A table from which workers return late, in an order that the test sets."""
 
-    def test_who_comes_back_at_once_takes_turns_with_who_waits(self):
-        with opened() as queue:
-            jobs = dict([queue.hold("bob"), *(queue.hold("ann") for _ in range(9))])
-            starts = ["bob"]
-            for _ in range(12):
-                if not any(job.owner == "bob" and job.state == "waiting" for job in jobs):
-                    jobs.update([queue.hold("bob")])
-                let_go(*next(one for one in jobs.items() if one[0].state == "running"))
-                starts += [job.owner for job in jobs if job.state == "running"]
-                assert abs(starts.count("ann") - starts.count("bob")) <= 1
+            def __init__(self, store):
+                super().__init__(store, waiting=50)
+                self.here, self.gates = threading.Semaphore(0), []
 
-    def test_who_was_served_is_remembered_while_others_wait(self):
-        with opened() as queue:
-            first, gate = queue.hold("bob")
-            patient = [queue.hold("ann")[0] for _ in range(3)]
-            let_go(first, gate)
-            back, _ = queue.hold("bob")
-            assert [job.ahead for job in (*patient[1:], back)] == [0, 2, 1]
+            def claim(self, training):
+                job = super().claim(training)
+                if job is None and not training and len(self.gates) < 2:
+                    gate = threading.Event()
+                    self.gates.append(gate)
+                    self.here.release()
+                    assert gate.wait(LONG)
+                return job
 
-    def test_who_was_held_back_does_not_catch_up_all_at_once(self):
-        with opened(workers=2, per_user=1) as queue:
-            names = ["ann", *("bob", "eve") * 4, "ann", "ann"]
-            jobs = [(name, *queue.hold(name)) for name in names]
+        table = Slow(file)
+        with bench_of(file, workers=2, table=table) as bench:
+            assert table.here.acquire(timeout=LONG)
+            assert table.here.acquire(timeout=LONG)
+            works = [bench.hold()[1] for _ in range(2)]
+            table.gates[0].set()
+            assert works[0].begun.wait(LONG)
+            table.gates[1].set()
+            assert works[1].begun.wait(LONG)
 
-            def end(*owners):
-                let_go(*next(j[1:] for j in jobs if j[0] in owners and j[1].state == "running"))
-                return {name for name, job, _ in jobs if job.state == "running"}
+    def test_an_interrupted_job_is_begun_at_the_next_start(self, file):
+        table = JobTable(file, waiting=5)
+        search, waiting = add(table), add(table)
+        assert table.claim(training=False).id == search.id
+        with bench_of(file) as bench:
+            for job in (search, waiting):
+                work = bench.works[job.dialog_id] = Held()
+                assert bench.ended(job, work).state == "done"
 
-            for _ in range(3):  # ann has her share all this time
-                assert end("bob", "eve") == {"ann", "eve"}
-                assert end("bob", "eve") == {"ann", "bob"}
-            assert [job.ahead for _, job, _ in jobs if job.state == "waiting"] == [1, 0, 2]
-            assert end("ann") == {"ann", "bob"}  # now it is her turn, but only once
-            assert end("ann") == {"eve", "bob"}
+    def test_a_result_is_waited_for_at_most_as_long_as_allowed(self, bench):
+        job, work = bench.hold()
+        assert bench.jobs.wait(job, 0).state in ("waiting", "running")
+        assert bench.jobs.wait(job, 0.05).state in ("waiting", "running")
+        row = bench.ended(job, work)
+        assert (row.state, row.result) == ("done", {"step": 1})
+        assert bench.jobs.wait(row, 0).state == "done"
 
-
-class Reference:
-    """Who runs, told plainly: every rule is a filter or a key over all that wait."""
-
-    def __init__(self, workers, per_user):
-        self.workers, self.per_user = workers, per_user
-        self.waiting, self.running = [], []  # of (number, owner, key)
-        self.round, self.turn = 0, Counter()
-
-    def submit(self, job):
-        if all(other[1] != job[1] for other in self.waiting):
-            self.turn[job[1]] = max(self.turn[job[1]], self.round)
-        self.waiting.append(job)
-        self.start()
-
-    def leave(self, job):
-        (self.running if job in self.running else self.waiting).remove(job)
-        self.start()
-
-    def free(self, job):
-        return all(
-            other[2] != job[2] or other[2] is None or (other in self.waiting and other >= job)
-            for other in (*self.running, *self.waiting)
-        )
-
-    def start(self):
-        while len(self.running) < self.workers:
-            could = [job for job in self.waiting if self.free(job)]
-            could = [job for job in could if job == min(o for o in could if o[1] == job[1])]
-            if not could:
-                break
-            n = Counter(job[1] for job in self.running)
-            below = [job for job in could if n[job[1]] < self.per_user]
-            least = min(n[job[1]] for job in could)
-            could = below or [job for job in could if n[job[1]] == least]
-            chosen = min(could, key=lambda job: (self.turn[job[1]], job[0]))
-            self.waiting.remove(chosen)
-            self.running.append(chosen)
-            self.round = max(self.round, self.turn[chosen[1]])
-            self.turn[chosen[1]] = self.round + 1
-        if not self.waiting:  # who is gone when nobody waits will be as new
-            for owner in set(self.turn) - {job[1] for job in self.running}:
-                del self.turn[owner]
-
-
-SUBMIT = st.tuples(
-    st.just("submit"), st.sampled_from("abc"), st.sampled_from([None] * 4 + ["p", "q"])
-)
-FINISH = st.tuples(st.just("finish"), st.integers(0, 2))
-CANCEL = st.tuples(st.just("cancel"), st.integers(0, 5))
-
-
-class TestAgainstTheReference:
-    @given(
-        workers=st.integers(1, 3),
-        per_user=st.integers(1, 2),
-        crowd=st.lists(SUBMIT, min_size=6, max_size=6),
-        moves=st.lists(st.one_of(SUBMIT, FINISH, CANCEL), min_size=20, max_size=20),
-    )
-    def test_the_same_jobs_run_after_every_move(self, workers, per_user, crowd, moves):
-        reference, jobs = Reference(workers, per_user), {}
-        with opened(workers, per_user) as queue:
-            for move, *what in (*crowd, *moves):
-                if move == "submit":
-                    number = (len(jobs), *what)
-                    jobs[number] = queue.hold(what[0], lock_key=what[1])
-                    reference.submit(number)
-                elif move == "finish" and reference.running:
-                    number = reference.running[what[0] % len(reference.running)]
-                    let_go(*jobs[number])
-                    reference.leave(number)
-                elif move == "cancel" and reference.waiting:
-                    number = reference.waiting[what[0] % len(reference.waiting)]
-                    queue.cancel(jobs[number][0])
-                    reference.leave(number)
-                running = {number for number, (job, _) in jobs.items() if job.state == "running"}
-                assert running == set(reference.running)
-                self.check(running, reference, workers)
-                ahead = [jobs[number][0].ahead for number in reference.waiting]
-                assert sorted(ahead) == list(range(len(ahead)))
-
-    def check(self, running, reference, workers):
-        assert len(running) <= workers
-        keys = [key for _, _, key in running if key is not None]
-        assert len(keys) == len(set(keys))
-        if len(running) < workers:  # then those that wait, wait for a lock
-            assert all(key in keys for _, _, key in reference.waiting)
-
-
-class TestLimits:
-    def test_a_user_alone_has_all_workers_and_shares_them_when_another_comes(self):
-        with opened(workers=3, per_user=1) as queue:
-            mine = [queue.hold("ann") for _ in range(5)]
-            assert states(job for job, _ in mine) == ["running"] * 3 + ["waiting"] * 2
-            others = [queue.hold(name)[0] for name in ("bob", "eve")]
-            let_go(*mine[0])
-            assert states(others) == ["running", "waiting"]
-            let_go(*mine[1])
-            assert states(others) == ["running", "running"]
-            assert states(job for job, _ in mine[2:]) == ["running", "waiting", "waiting"]
-
-    def test_too_many_waiting(self):
-        with opened(per_user_waiting=2) as queue:
-            queue.hold("ann")
-            queue.hold("ann")
-            last, _ = queue.hold("ann")
-            with pytest.raises(TooMany, match=r"\b2\b"):
-                queue.hold("ann")
-            queue.hold("bob")  # another may
-            queue.cancel(last)
-            queue.hold("ann")
-            with pytest.raises(TooMany):
-                queue.hold("ann")
-
-    def test_a_job_that_can_start_at_once_does_not_wait(self):
-        with opened(per_user_waiting=0) as queue:
-            job, work = queue.hold("ann")
-            with pytest.raises(TooMany, match=r"\b0\b"):
-                queue.hold("ann")
-            let_go(job, work)
-            assert queue.hold("ann")[0].state == "running"
-
-    @pytest.mark.parametrize(
-        ("name", "least"), [("workers", 1), ("per_user", 1), ("per_user_waiting", 0), ("keep", 0)]
-    )
-    def test_limits_make_sense(self, name, least):
-        limits = {"workers": 1, "per_user": 1, "per_user_waiting": 1, "keep": 1, name: least - 1}
-        with pytest.raises(ValueError, match=rf"\b{name}\b"):
-            Queue(**limits)
-
-
-class TestLocks:
-    def test_one_after_another_in_their_order_while_others_pass(self):
-        with opened(workers=3, per_user=3) as queue:
-            one, two, three = (queue.hold(lock_key="d") for _ in range(3))
-            other, _ = queue.hold(lock_key="e")
-            assert states((one[0], two[0], three[0])) == ["running", "waiting", "waiting"]
-            assert other.state == "running"
-            let_go(*one)
-            assert states((two[0], three[0])) == ["running", "waiting"]
-            let_go(*two)
-            assert three[0].state == "running"
-
-    def test_order_over_users(self):
-        with opened(workers=3, per_user=1) as queue:
-            one = queue.hold("ann", lock_key="d")
-            two, _ = queue.hold("ann", lock_key="d")
-            three, _ = queue.hold("bob", lock_key="d")
-            let_go(*one)
-            assert states((two, three)) == ["running", "waiting"]
+    def test_record(self, bench):
+        job, work = bench.hold()
+        assert work.begun.wait(LONG)
+        bars = [{"name": "forest", "done": 1, "total": 2}]
+        work.handle.progress(1, 3, "trees", bars)
+        work.handle.reply({"number": None})
+        expected = {
+            "id": job.id,
+            "kind": "prefer",
+            "dialog": job.dialog_id,
+            "state": "running",
+            "ahead": 0,
+            "progress": {"done": 1, "total": 3, "text": "trees", "members": bars},
+            "reply": {"number": None},
+            "error": None,
+            "code": None,
+            "fields": None,
+            "result": None,
+        }
+        assert bench.record(job) == expected
+        bench.ended(job, work)
+        expected |= {"state": "done", "progress": None, "reply": None, "result": {"step": 1}}
+        assert bench.record(job) == expected
 
 
 class TestCancel:
-    def test_waiting_ends_at_once_and_others_move_up(self):
-        with opened() as queue:
-            first, gate = queue.hold()
-            job, work = queue.hold()
-            behind, _ = queue.hold()
-            assert behind.ahead == 1
-            queue.cancel(job)
-            queue.cancel(job)
-            assert (job.state, job.error, job.result) == ("cancelled", None, None)
-            assert behind.ahead == 0
-            let_go(first, gate)
-            assert behind.state == "running"
-            assert not work.begun.is_set()
+    def test_waiting_ends_at_once_and_others_move_up(self, bench):
+        first, job, behind = (bench.hold() for _ in range(3))
+        assert first[1].begun.wait(LONG)
+        assert bench.record(behind[0])["ahead"] == 1
+        bench.jobs.cancel(job[0])
+        assert bench.ended(job[0]).state == "cancelled"
+        assert bench.record(behind[0])["ahead"] == 0
+        bench.ended(*first)
+        assert behind[1].begun.wait(LONG)
+        assert not job[1].begun.is_set()
 
-    def test_before_a_worker_takes_it_up(self):
-        with opened() as queue:
-            let_go(*(first := queue.hold()))
-            with first[0].lock:  # so that no worker can
-                job, work = queue.hold()
-                assert job.state == "running"
-                queue.cancel(job)
-            assert job.wait(LONG)
-            assert job.state == "cancelled"
-            assert not work.begun.is_set()
+    def test_running_is_requested_to_stop(self, bench):
+        job, work = bench.hold(error=Cancelled())
+        assert work.begun.wait(LONG)
+        assert not work.handle.stopped()
+        bench.jobs.cancel(job)
+        assert work.handle.stopped()
+        assert bench.record(job)["state"] == "running"
+        row = bench.ended(job, work)
+        assert (row.state, row.error, row.result) == ("cancelled", None, None)
 
-    def test_running_is_asked_to_stop(self):
-        with opened() as queue:
-            job, work = queue.hold(error=Cancelled())
-            assert work.begun.wait(LONG)
-            assert not work.handle.stopped()
-            queue.cancel(job)
-            assert work.handle.stopped()
-            assert job.state == "running"
-            let_go(job, work)
-            assert (job.state, job.error) == ("cancelled", None)
+    def test_leased_but_not_begun_is_requested_to_stop(self, file):
+        """Two requests find the same idle worker, which begins one of their jobs."""
+        both = threading.Barrier(2)
 
-    def test_what_was_kept_when_it_stopped_is_a_result(self):
-        with opened() as queue:
-            job, work = queue.hold(result={"step": 2})
-            assert work.begun.wait(LONG)
-            queue.cancel(job)
-            let_go(job, work)
-            queue.cancel(job)
-            assert (job.state, job.result) == ("done", {"step": 2})
+        class Together(JobTable):
+            def add(self, *given, **options):
+                both.wait(LONG)
+                return super().add(*given, **options)
+
+        with bench_of(file, table=Together(file, waiting=5)) as bench:
+            with ThreadPoolExecutor(2) as pool:
+                held = [future.result() for future in [pool.submit(bench.hold) for _ in "12"]]
+            first = next(one for one in cycle(held) if one[1].begun.wait(0.05))
+            job, work = held[first is held[0]]
+            bench.jobs.cancel(job)
+            bench.ended(*first)
+            if found(bench.jobs.table, job).state == "running":
+                assert work.begun.wait(LONG)
+                assert work.handle.stopped()
+
+    def test_what_was_kept_when_it_stopped_is_a_result(self, bench):
+        job, work = bench.hold()
+        assert work.begun.wait(LONG)
+        bench.jobs.cancel(job)
+        row = bench.ended(job, work)
+        bench.jobs.cancel(row)
+        assert (bench.ended(job).state, row.result) == ("done", {"step": 1})
+
+    def test_training_that_was_cancelled_has_failed(self, bench):
+        job, work = bench.hold(kind=TRAIN, error=Cancelled())
+        assert work.begun.wait(LONG)
+        bench.jobs.cancel(job)
+        assert bench.ended(job, work).state == "cancelled"
+        row = bench.store.dialog("ann", job.dialog_id)
+        assert (row.state, row.error) == ("failed", CANCELLED)
 
 
 class TestErrors:
     @pytest.mark.parametrize(
-        ("error", "said"),
+        ("error", "shown"),
         [
-            (ToldError("Bring 40 more\n  samples."), "Bring 40 more samples."),
-            (ToldError(), WENT_WRONG),
-            (ValueError("/home/secret"), WENT_WRONG),
+            (ValueError("Bring 40 more\n  samples."), "Bring 40 more samples."),
+            (StoreError("The disk is full."), "The disk is full."),
+            (ValueError(), WENT_WRONG),
+            (RuntimeError("/home/secret"), WENT_WRONG),
             (SystemExit("secret"), WENT_WRONG),
         ],
     )
-    def test_only_what_is_meant_for_users_is_said(self, error, said, caplog):
-        with opened() as queue:
-            job, work = queue.hold(error=error)
-            let_go(job, work)
-            assert (job.state, job.error, job.result) == ("failed", said, None)
-            again, work = queue.hold(result={"step": 1})  # the worker is still there
-            let_go(again, work)
-            assert again.state == "done"
-        if isinstance(error, ToldError):
-            assert caplog.records == []
+    @pytest.mark.parametrize("kind", ["prefer", TRAIN])
+    def test_only_what_is_meant_for_users_is_shown(self, bench, caplog, error, shown, kind):
+        row = bench.ended(*bench.hold(kind=kind, error=error))
+        assert (row.state, row.error, row.result) == ("failed", shown, None)
+        dialog = bench.store.dialog("ann", row.dialog_id)
+        assert (dialog.state, dialog.error) == (
+            ("failed", shown) if kind == TRAIN else ("ready", None)
+        )
+        assert bench.ended(*bench.hold(kind=kind)).state == "done"  # the worker is still there
+        if isinstance(error, RuntimeError | SystemExit):
+            assert [record.exc_info[1] for record in caplog.records] == [error]
         else:
-            (record,) = caplog.records
-            assert "'prefer'" in record.message
-            assert record.exc_info[1] is error
+            assert caplog.records == []
 
-    @pytest.mark.parametrize("value", [float("nan"), {1, 2}])
-    def test_a_result_that_cannot_be_sent(self, value, caplog):
-        with opened() as queue:
-            job, work = queue.hold(result={"share": value})
-            let_go(job, work)
-            assert (job.state, job.error, job.result) == ("failed", WENT_WRONG, None)
-            assert caplog.records[0].exc_info[0] is TypeError
+    def test_a_dialog_deleted_under_a_job_ends_it_quietly(self, bench, caplog):
+        for error in (None, Cancelled()):
+            for kind in ("prefer", TRAIN):
+                job, work = bench.hold(kind=kind, error=error)
+                assert work.begun.wait(LONG)
+                bench.store.delete_dialog("ann", job.dialog_id)
+                work.go.set()
+                assert bench.ended(*bench.hold(kind=kind)).state == "done"
+        assert caplog.records == []
 
+    def test_a_store_that_fails_once_is_asked_again(self, bench, monkeypatch, caplog):
+        first, second = bench.hold(), bench.hold()
+        assert first[1].begun.wait(LONG)
 
-class TestFinding:
-    def test_only_the_owner_finds_a_job(self):
-        with opened() as queue:
-            job, _ = queue.hold("ann")
-            assert queue.job("ann", job.id) is job
-            for owner, name in (("bob", job.id), ("ann", "x"), ("ann", "")):
-                with pytest.raises(UnknownJob) as caught:
-                    queue.job(owner, name)
-                assert isinstance(caught.value, KeyError)
+        def failing(training):
+            monkeypatch.undo()
+            raise StoreError("The disk is full.")
 
-    def test_ids_are_long_and_differ(self):
-        with opened() as queue:
-            ids = {queue.hold()[0].id for _ in range(20)}
-        assert len(ids) == 20
-        assert min(map(len, ids)) >= 22  # 128 bits
-
-    def test_the_newest_unfinished_of_a_dialog(self):
-        with opened() as queue:
-            assert queue.of_dialog("one") is None
-            first, gate = queue.hold(dialog="one")
-            second, _ = queue.hold(dialog="one")
-            queue.hold(dialog="two")
-            assert queue.of_dialog("one") is second
-            queue.cancel(second)
-            assert queue.of_dialog("one") is first
-            let_go(first, gate)
-            assert queue.of_dialog("one") is None
-
-    def test_the_oldest_finished_are_forgotten(self):
-        with opened(keep=2) as queue:
-            jobs = [queue.hold() for _ in range(4)]
-            for job, work in jobs:
-                let_go(job, work)
-            for job, _ in jobs[:2]:
-                with pytest.raises(UnknownJob):
-                    queue.job("ann", job.id)
-            assert [queue.job("ann", job.id) for job, _ in jobs[2:]] == [jobs[2][0], jobs[3][0]]
-
-    def test_record(self):
-        with opened() as queue:
-            job, work = queue.hold(dialog="d1", result={"step": 1})
-            assert work.begun.wait(LONG)
-            work.handle.progress(1, 3, "trees", [{"name": "forest", "done": 1, "total": 2}])
-            let_go(job, work)
-            work.handle.progress(2, 3, "too late")
-            work.handle.emit("reply", {"late": True})
-            assert job.record() == {
-                "id": job.id,
-                "kind": "prefer",
-                "dialog": "d1",
-                "state": "done",
-                "ahead": 0,
-                "progress": {
-                    "done": 1,
-                    "total": 3,
-                    "text": "trees",
-                    "members": [{"name": "forest", "done": 1, "total": 2}],
-                },
-                "error": None,
-                "code": None,
-                "fields": None,
-                "result": {"step": 1},
-            }
-            assert [name for _, name, _ in asyncio.run(heard(job))] == ["job", "end"]
-
-    def test_a_finished_job_does_not_hold_its_work(self):
-        with opened() as queue:
-            held = Held()
-            gone = weakref.ref(held)
-            held.go.set()
-            job = queue.submit("ann", "prefer", "d", held)
-            assert job.wait(LONG)
-        del held
-        gc.collect()
-        assert gone() is None
-        assert job.state == "done"
+        monkeypatch.setattr(bench.jobs.table, "claim", failing)
+        bench.ended(*first)
+        assert bench.ended(*second).state == "done"
+        assert caplog.records
 
 
-def parsed(chunk):
-    """A server-sent event as (id, name, data)."""
-    lines = chunk.decode().split("\n")
-    assert lines[3:] == ["", ""]
-    number, name, data = (
-        line.removeprefix(f"{field}: ")
-        for field, line in zip(("id", "event", "data"), lines, strict=False)
-    )
-    return int(number), name, json.loads(data)
+# Listeners
 
 
-async def heard(job, last_id=None):
+async def heard(jobs, job):
     async with asyncio.timeout(LONG):
-        return [parsed(chunk) async for chunk in stream(job, last_id)]
+        return [record async for record in jobs.follow(job)]
 
 
-async def next_of(events):
+async def next_of(records, wanted=lambda _: True):
+    """The next record that is as wanted."""
     async with asyncio.timeout(LONG):
-        return parsed(await anext(events))
+        while not wanted(record := await anext(records)):
+            pass
+        return record
 
 
-class TestStream:
-    def test_late_listener(self):
-        with opened() as queue:
-            job, work = queue.hold(result={"step": 1})
-            let_go(job, work)
-            (_, first, before), (_, last, after) = asyncio.run(heard(job))
-        assert (first, last) == ("job", "end")
-        assert before == after == job.record()
+class TestListeners:
+    def test_who_comes_late_gets_the_end(self, bench):
+        job, work = bench.hold()
+        row = bench.ended(job, work)
+        for late in (job, row):
+            assert asyncio.run(heard(bench.jobs, late)) == [bench.record(job)]
 
-    def test_from_waiting_to_the_end(self):
-        async def story(queue):
-            (_, gate), (job, work) = queue.hold(), queue.hold(result={"step": 1})
-            events = stream(job)
-            seen = [await next_of(events)]
-            other, _ = queue.hold("bob")  # goes first, so that one is ahead
-            seen.append(await next_of(events))
-            queue.cancel(other)
-            seen.append(await next_of(events))
-            gate.go.set()
-            seen.append(await next_of(events))
+    def test_from_waiting_to_the_end(self, bench):
+        async def story():
+            first, (job, work) = bench.hold(), bench.hold()
+            assert first[1].begun.wait(LONG)
+            records = bench.jobs.follow(job)
+            seen = [await next_of(records)]
+            other = bench.hold("bob")[0]  # goes first
+            seen.append(await next_of(records))
+            bench.jobs.cancel(other)
+            seen.append(await next_of(records))
+            first[1].go.set()
+            seen.append(await next_of(records, lambda record: record["state"] != "waiting"))
             assert work.begun.wait(LONG)
-            work.handle.emit("reply", {"number": None})
-            seen.append(await next_of(events))
+            work.handle.reply({"number": None})
+            seen.append(await next_of(records, lambda record: record["reply"] is not None))
             work.go.set()
-            seen.append(await next_of(events))
+            seen.append(await next_of(records))
             with pytest.raises(StopAsyncIteration):
-                await anext(events)
-            assert job.events.listeners == 0
+                await anext(records)
             return seen
 
-        with opened() as queue:
-            seen = asyncio.run(story(queue))
-        assert [name for _, name, _ in seen] == ["job", "job", "job", "job", "reply", "end"]
-        told = [(data["state"], data["ahead"]) for _, name, data in seen if name != "reply"]
-        waiting = [("waiting", 0), ("waiting", 1), ("waiting", 0)]
-        assert told == [*waiting, ("running", 0), ("done", 0)]
-        numbers = [number for number, _, _ in seen]
-        assert numbers == sorted(set(numbers))
+        seen = asyncio.run(story())
+        assert [(record["state"], record["ahead"]) for record in seen] == [
+            ("waiting", 0),
+            ("waiting", 1),
+            ("waiting", 0),
+            ("running", 0),
+            ("running", 0),
+            ("done", 0),
+        ]
+        assert [record["reply"] for record in seen[-2:]] == [{"number": None}, None]
 
-    def test_last_event_id(self):
-        with opened() as queue:
-            job, work = queue.hold()
-            assert work.begun.wait(LONG)
-            for i in range(3):
-                work.handle.emit("reply", {"i": i})
-            let_go(job, work)
-            everything = asyncio.run(heard(job))
-            assert [data.get("i") for _, _, data in everything] == [None, 0, 1, 2, None]
-            for i, (number, name, _) in enumerate(everything):
-                later = asyncio.run(heard(job, str(number)))
-                rest = everything[i + 1 :] if name != "end" else [everything[-1]]
-                assert later == [(number, *everything[0][1:]), *rest]
-            for strange in ("", "x", "-1", "1.5", "²", "9" * 5000, "99", 99):
-                assert asyncio.run(heard(job, strange)) == everything
-
-    def test_only_the_newest_replies_are_kept(self):
-        with opened() as queue:
-            job, work = queue.hold()
-            assert work.begun.wait(LONG)
-            for i in range(3 * REPLIES):
-                work.handle.emit("reply", {"i": i})
-            let_go(job, work)
-            replies = [data["i"] for _, name, data in asyncio.run(heard(job)) if name == "reply"]
-        assert replies == list(range(2 * REPLIES, 3 * REPLIES))
-
-    def test_two_listeners_hear_the_same(self):
+    def test_progress_arrives_and_the_last_is_not_lost(self, bench):
         async def story(job, work):
-            both = [stream(job), stream(job)]
-            first = [await next_of(events) for events in both]
-            assert job.events.listeners == 2
-            work.handle.emit("reply", {"text": "zwölf\nLinien"})
-            replies = [await next_of(events) for events in both]
+            records = bench.jobs.follow(job)
+            assert (await next_of(records))["progress"] is None
+            for n in range(100):
+                work.handle.progress(n, 100, "trees")
+            found = await next_of(
+                records, lambda record: record["progress"] and record["progress"]["done"] == 99
+            )
+            await records.aclose()
+            return found
+
+        job, work = bench.hold()
+        assert work.begun.wait(LONG)
+        assert asyncio.run(story(job, work))["state"] == "running"
+
+    def test_nothing_is_sent_twice(self, bench):
+        async def story(job, work):
+            records = bench.jobs.follow(job)
+            seen = [await next_of(records)]
+            for _ in range(3):
+                work.handle.reply({"number": None})
+                seen.append(await next_of(records)) if len(seen) == 1 else None
             work.go.set()
-            ends = [await next_of(events) for events in both]
-            return first, replies, ends
+            return seen + [record async for record in records]
 
-        with opened() as queue:
-            job, work = queue.hold()
-            assert work.begun.wait(LONG)
-            for one, other in asyncio.run(story(job, work)):
-                assert one == other
-        assert job.events.listeners == 0
+        job, work = bench.hold()
+        assert work.begun.wait(LONG)
+        seen = asyncio.run(story(job, work))
+        assert len(seen) == 3
+        assert seen[0] != seen[1] != seen[2]
 
-    def test_many_listeners_in_several_loops(self):
-        with opened() as queue:
-            job, work = queue.hold(result={"step": 1})
-            heards = []
+    def test_many_listeners_in_several_loops_get_the_same_end(self, bench):
+        job, work = bench.hold()
+        ready, ends = threading.Barrier(4), []
 
-            async def all_of_them():
-                events = [stream(job) for _ in range(5)]
-                for one in events:
-                    await next_of(one)
-                ready.wait(LONG)
-                heards.extend([[await next_of(one) for one in events]])
-
-            ready = threading.Barrier(4)
-            threads = [threading.Thread(target=asyncio.run, args=(all_of_them(),)) for _ in "abc"]
-            for thread in threads:
-                thread.start()
+        async def five():
+            records = [bench.jobs.follow(job) for _ in range(5)]
+            for each in records:
+                await next_of(each)
             ready.wait(LONG)
-            work.go.set()
-            for thread in threads:
-                thread.join(LONG)
-        assert {name for each in heards for _, name, _ in each} == {"end"}
-        assert [len(each) for each in heards] == [5, 5, 5]
+            for each in records:
+                ends.append(await next_of(each, lambda record: record["state"] == "done"))
 
-    def test_who_leaves_leaves_nothing_behind(self):
-        async def story(job):
-            task = asyncio.ensure_future(heard(job))
-            events = stream(job)
-            await next_of(events)
-            while job.events.listeners < 2:
-                await asyncio.sleep(0)
+        threads = [threading.Thread(target=asyncio.run, args=(five(),)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        ready.wait(LONG)
+        work.go.set()
+        for thread in threads:
+            thread.join(LONG)
+        assert ends == [bench.record(job)] * 15
+
+    def test_who_leaves_disturbs_nobody(self, bench):
+        async def story(job, work):
+            stays, leaves = bench.jobs.follow(job), bench.jobs.follow(job)
+            await next_of(stays)
+            await next_of(leaves)
+            await leaves.aclose()
+            task = asyncio.ensure_future(heard(bench.jobs, job))
+            await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert job.events.listeners == 1
-            await events.aclose()
-            assert job.events.listeners == 0
-            async for _ in stream(job):
-                break
-            never_begun = stream(job)
-            await never_begun.aclose()
-
-        with opened() as queue:
-            job, _ = queue.hold()
-            asyncio.run(story(job))
-            assert job.events.listeners == 0
-
-    def test_a_loop_that_was_closed_is_forgotten(self):
-        with opened() as queue:
-            job, work = queue.hold()
-            assert work.begun.wait(LONG)
-            loop = asyncio.new_event_loop()
-            events = stream(job)
-            loop.run_until_complete(next_of(events))
-            loop.close()
-            assert job.events.listeners == 1
-            work.handle.emit("reply", {})
-            assert job.events.listeners == 0
-            let_go(job, work)
-            assert job.state == "done"
-
-
-class Clocked(asyncio.SelectorEventLoop):
-    """An event loop whose time the test tells."""
-
-    now = 0.0
-
-    def time(self):
-        return self.now
-
-    async def settle(self, now=None):
-        """Let everything happen that happens at a time."""
-        self.now = self.now if now is None else now
-        for _ in range(20):
-            await asyncio.sleep(0)
-
-
-@contextmanager
-def clocked():
-    with opened() as queue, asyncio.Runner(loop_factory=Clocked) as runner:
-        job, work = queue.hold()
-        assert work.begun.wait(LONG)
-        yield runner, job, work
-
-
-class TestPace:
-    def test_progress_waits_for_its_time_and_the_last_is_not_lost(self):
-        async def story(job, work):
-            loop = asyncio.get_running_loop()
-            events = stream(job)
-            await anext(events)
-            coming = asyncio.ensure_future(anext(events))
-            for done in range(50):
-                work.handle.progress(done, 100, "trees")
-                await loop.settle()
-                assert not coming.done()
-            assert job.progress["done"] == 49  # for who asks, it is told at once
-            await loop.settle(PACE)
-            assert parsed(coming.result())[2]["progress"]["done"] == 49
-            coming = asyncio.ensure_future(anext(events))
-            work.handle.progress(50, 100, "trees")
-            await loop.settle()
-            assert not coming.done()
-            work.handle.emit("reply", {})  # is not held back
-            await loop.settle()
-            assert parsed(coming.result())[1] == "reply"
-            let_go(job, work)  # nor is the end, which tells the progress as well
-            loop.now = 2 * PACE
-            _, name, data = parsed(await anext(events))
-            assert (name, data["progress"]["done"]) == ("end", 50)
-
-        with clocked() as (runner, job, work):
-            runner.run(story(job, work))
-
-    def test_at_most_ten_in_a_second(self):
-        async def listen(job, told):
-            async for chunk in stream(job):
-                told.append(parsed(chunk)[2]["progress"])
-
-        async def story(job, work):
-            loop, told = asyncio.get_running_loop(), []
-            listener = asyncio.ensure_future(listen(job, told))
-            await loop.settle()
-            for i in range(1, 101):
-                await loop.settle(i / 100)
-                work.handle.progress(i, 100, "trees")
-                await loop.settle()
-            await loop.settle(1 + 2 * PACE)
-            assert told[0] is None
-            assert 5 <= len(told) - 1 <= 11
-            assert told[-1]["done"] == 100
-            let_go(job, work)
-            await listener
-
-        with clocked() as (runner, job, work):
-            runner.run(story(job, work))
-
-    def test_changes_of_state_and_place_are_told_at_once(self):
-        async def story(queue):
-            loop = asyncio.get_running_loop()
-            (first, gate), (job, _) = queue.hold(), queue.hold()
-            events = stream(job)
-            await anext(events)
-            coming = asyncio.ensure_future(anext(events))
-            queue.hold()  # behind it: nothing to tell
-            await loop.settle(2 * BEAT / 3)
-            assert not coming.done()
-            other, _ = queue.hold("bob")
-            await loop.settle()
-            assert parsed(coming.result())[2]["ahead"] == 1
-            coming = asyncio.ensure_future(anext(events))
-            queue.cancel(other)
-            await loop.settle()
-            assert parsed(coming.result())[2]["ahead"] == 0
-            coming = asyncio.ensure_future(anext(events))
-            let_go(first, gate)
-            await loop.settle()
-            assert parsed(coming.result())[2]["state"] == "running"
-            await events.aclose()
-
-        with opened() as queue, asyncio.Runner(loop_factory=Clocked) as runner:
-            runner.run(story(queue))
-
-    def test_the_same_progress_is_told_once(self):
-        async def story(job, work):
-            loop = asyncio.get_running_loop()
-            events = stream(job)
-            await anext(events)
-            work.handle.progress(1, 2, "trees")
-            loop.now = PACE
-            await anext(events)
-            coming = asyncio.ensure_future(anext(events))
-            work.handle.progress(1, 2, "trees")
-            await loop.settle(3 * PACE)
-            assert not coming.done()
-            coming.cancel()
-
-        with clocked() as (runner, job, work):
-            runner.run(story(job, work))
-
-    def test_heartbeat_in_silence(self):
-        async def story(job, work):
-            loop = asyncio.get_running_loop()
-            events = stream(job)
-            await anext(events)
-            for beat in (1, 2):
-                coming = asyncio.ensure_future(anext(events))
-                await loop.settle(beat * BEAT - 0.01)
-                assert not coming.done()
-                await loop.settle(beat * BEAT)
-                assert coming.result() == HEARTBEAT == b": \n\n"
-            coming = asyncio.ensure_future(anext(events))
-            await loop.settle(2 * BEAT + 5)
-            work.handle.emit("reply", {})
-            await loop.settle()
-            assert parsed(coming.result())[1] == "reply"
-            coming = asyncio.ensure_future(anext(events))
-            await loop.settle(3 * BEAT + 4)  # silence begins anew
-            assert not coming.done()
-            coming.cancel()
-
-        with clocked() as (runner, job, work):
-            runner.run(story(job, work))
-
-
-class TestShutdown:
-    def test_cancels_all_and_waits_for_what_runs(self):
-        with opened() as queue:
-            running, work = queue.hold(error=Cancelled())
-            waiting, never = queue.hold()
-            assert work.begun.wait(LONG)
-            results = []
-            closing = threading.Thread(target=lambda: results.append(queue.shutdown(LONG)))
-            closing.start()
-            with running.lock:
-                assert running.lock.wait_for(lambda: running.stopping, LONG)
-            assert waiting.state == "cancelled"
-            assert work.handle.stopped()
+            await bench.jobs.follow(job).aclose()  # never begun
             work.go.set()
-            closing.join(LONG)
-            assert results == [True]
-            assert states((running, waiting)) == ["cancelled", "cancelled"]
+            return await next_of(stays, lambda record: record["state"] == "done")
+
+        job, work = bench.hold()
+        assert work.begun.wait(LONG)
+        assert asyncio.run(story(job, work))["result"] == {"step": 1}
+
+    def test_a_loop_that_was_closed_disturbs_nobody(self, bench):
+        job, work = bench.hold()
+        assert work.begun.wait(LONG)
+        loop = asyncio.new_event_loop()
+        records = bench.jobs.follow(job)
+        loop.run_until_complete(next_of(records))
+        loop.close()
+        work.handle.reply({"number": None})
+        assert bench.ended(job, work).state == "done"
+
+    @pytest.mark.parametrize("running", [False, True])
+    def test_a_deleted_dialog_ends_its_stream(self, bench, running):
+        async def story(job, work):
+            records = bench.jobs.follow(job)
+            await next_of(records)
+            bench.store.delete_dialog("ann", job.dialog_id)
+            work.go.set()
+            return await next_of(records, lambda record: record["state"] != "running")
+
+        first, waiting = bench.hold(), bench.hold()
+        assert first[1].begun.wait(LONG)
+        job, work = first if running else waiting
+        last = asyncio.run(story(job, work))
+        assert (last["id"], last["state"]) == (job.id, "cancelled")
+
+    def test_a_job_of_another_process_is_followed(self, store):
+        """Its progress is read from the store, also when the process has lost it."""
+
+        async def story(jobs, other, job):
+            records = jobs.follow(job)
+            seen = [await next_of(records)]
+            news = {"progress": {"done": 1, "total": 2}, "reply": {"number": None}}
+            other.beat({job.id: news})
+            seen.append(await next_of(records))
+            expire(store, job)
+            jobs.table.reclaim()
+            seen.append(await next_of(records))
+            other.claim(training=False)
+            seen.append(await next_of(records))
+            store.change(job.dialog_id, ended=done(job, other))
+            return [*seen, await next_of(records)]
+
+        jobs, other = Jobs(JobTable(store, waiting=5), {}, 1), JobTable(store, waiting=5)
+        job = add(other)
+        job = other.claim(training=False)
+        seen = asyncio.run(story(jobs, other, job))
+        states = ["running", "running", "waiting", "running", "done"]
+        assert [record["state"] for record in seen] == states
+        assert (seen[1]["progress"], seen[1]["reply"]) == (
+            {"done": 1, "total": 2},
+            {"number": None},
+        )
+        assert seen[-1]["result"] == {"step": 1}
+
+
+# The end of the studio
+
+
+class TestClose:
+    def test_interrupts_what_runs_and_leaves_it_to_the_next_start(self, file):
+        with bench_of(file) as bench:
+            job, work = bench.hold(error=Cancelled())
+            waiting, never = bench.hold()
+            assert work.begun.wait(LONG)
+            with ThreadPoolExecutor(1) as pool:
+                closing = pool.submit(bench.jobs.close, LONG)
+                while not work.handle.stopped():
+                    sleep(0.01)
+                work.go.set()
+                assert closing.result(LONG)
+            assert [found(bench.jobs.table, one).state for one in (job, waiting)] == [
+                "waiting",
+                "waiting",
+            ]
             assert not never.begun.is_set()
             with pytest.raises(Closed):
-                queue.hold()
+                bench.hold()
+        with bench_of(file) as bench:
+            for one in (job, waiting):
+                work = bench.works[one.dialog_id] = Held()
+                assert bench.ended(one, work).attempts == 1
 
-    def test_what_does_not_stop_is_not_heard_any_more(self):
-        with opened() as queue:
-            job, work = queue.hold(result={"step": 1})
+    def test_a_result_that_comes_while_it_closes_is_not_stored(self, file):
+        """A search that was stopped early would else keep a reply that nobody stopped."""
+        with bench_of(file) as bench:
+            job, work = bench.hold()
             assert work.begun.wait(LONG)
-            assert not queue.shutdown(0.0)
-            assert job.state == "cancelled"
-            assert [name for _, name, _ in asyncio.run(heard(job))] == ["job", "end"]
+            assert not bench.jobs.close(0.0)
             work.go.set()
-            assert queue.shutdown(LONG)
-            assert (job.state, job.result) == ("cancelled", None)
+            assert bench.jobs.close(LONG)
+            assert found(bench.jobs.table, job).state == "waiting"
 
-    def test_before_any_job(self):
-        queue = Queue(2, 1, 1, 1)
-        assert queue.shutdown(0.0)
-        assert queue.shutdown(0.0)
+    def test_a_job_that_is_leased_while_it_closes_is_interrupted(self, file):
+        class Late(JobTable):
+            """A worker returns with a job when the studio is already closing."""
+
+            leased, go = threading.Event(), threading.Event()
+
+            def claim(self, training):
+                job = super().claim(training)
+                if job is not None:
+                    self.leased.set()
+                    assert self.go.wait(LONG)
+                return job
+
+        job = add(JobTable(file, waiting=5))
+        with bench_of(file, table=Late(file, waiting=5)) as bench:
+            work = bench.works[job.dialog_id] = Held()
+            assert Late.leased.wait(LONG)
+            assert not bench.jobs.close(0.0)
+            Late.go.set()
+            assert bench.jobs.close(LONG)
+            assert not work.begun.is_set() or work.handle.stopped()
+            assert found(bench.jobs.table, job).state == "waiting"
+
+    def test_an_error_that_comes_while_it_closes_is_stored(self, file):
+        with bench_of(file) as bench:
+            job, work = bench.hold(error=ValueError("Bring 40 more samples."))
+            assert work.begun.wait(LONG)
+            with ThreadPoolExecutor(1) as pool:
+                closing = pool.submit(bench.jobs.close, LONG)
+                while not work.handle.stopped():
+                    sleep(0.01)
+                work.go.set()
+                assert closing.result(LONG)
+            assert found(bench.jobs.table, job).state == "failed"
+
+    def test_before_any_job_and_twice(self, file):
+        with bench_of(file) as bench:
+            assert bench.jobs.close(LONG)
+            assert bench.jobs.close(LONG)
 
 
-def test_two_hundred_jobs_of_twenty_users():
-    inside, most, guard = Counter(), Counter(), threading.Lock()
+@pytest.mark.full
+@pytest.mark.slow
+def test_two_hundred_jobs_of_twenty_users_in_two_processes(store):
+    """Each runs once, at most one at a time on a dialog, and all end."""
+    users = [f"user {i}" for i in range(20)]
+    dialogs, inside, most, guard = {}, Counter(), Counter(), threading.Lock()
+    for user in users:
+        store.add_user(user)
+        dialogs[user] = [new_dialog(store, user) for _ in range(2)]
 
-    def work(handle, dialog, i):
+    def work(job, handle):
         with guard:
-            inside[dialog] += 1
-            most[dialog] = max(most[dialog], inside[dialog])
-        for done in range(20):
-            handle.progress(done, 20, "counting")
-        handle.emit("reply", {"i": i})
+            inside[job.dialog_id] += 1
+            most[job.dialog_id] = max(most[job.dialog_id], inside[job.dialog_id])
+        for n in range(20):
+            handle.progress(n, 20, "counting")
+        handle.reply({"number": None})
+        number = job.arguments["number"]
         with guard:
-            inside[dialog] -= 1
-        return {"dialog": dialog, "i": i}
+            inside[job.dialog_id] -= 1
+        ended = handle.done({"step": number})
+        store.change(job.dialog_id, steps=[step(number)], position=number, ended=ended)
 
-    with opened(workers=4, per_user=1, per_user_waiting=10, keep=200) as queue:
-        jobs, begin = {}, threading.Barrier(20)
+    processes = [Jobs(JobTable(store, waiting=10), {"prefer": work}, 3) for _ in range(2)]
+    for jobs in processes:
+        jobs.start()
 
-        def user(name):
-            begin.wait(LONG)
-            for i in range(10):
-                dialog = f"{name} {i % 2}"
-                jobs[name, i] = queue.submit(
-                    name, "prefer", dialog, lambda h, d=dialog, i=i: work(h, d, i), lock_key=dialog
-                )
+    def story(user):
+        for number in range(1, 6):
+            for dialog in dialogs[user]:
+                jobs = processes[number % 2]
+                job = jobs.submit(user, "prefer", dialog, {"number": number})
+                last = asyncio.run(heard(processes[(number + 1) % 2], job))[-1]
+                assert (last["state"], last["result"]) == ("done", {"step": number})
 
-        async def all_ends():
-            return await asyncio.gather(*(heard(job) for job in jobs.values()))
-
-        threads = [threading.Thread(target=user, args=(f"user{i}",)) for i in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(LONG)
-        assert len(jobs) == 200
-        for *_, (_, name, data) in asyncio.run(all_ends()):
-            assert (name, data["state"]) == ("end", "done")
-    for (name, i), job in jobs.items():
-        assert job.result == {"dialog": f"{name} {i % 2}", "i": i}
-        assert job.events.listeners == 0
+    try:
+        with ThreadPoolExecutor(20) as pool:
+            list(pool.map(story, users))
+    finally:
+        assert all(jobs.close(LONG) for jobs in processes)
+    rows = [store.dialog(user, dialog) for user in users for dialog in dialogs[user]]
+    assert {(row.n_steps, row.position) for row in rows} == {(6, 5)}
     assert set(most.values()) == {1}

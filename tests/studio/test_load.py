@@ -22,9 +22,9 @@ def story(studio, number):
         dialog = user.dialog("pima", members=["logistic"], title=f"of user {number}")
         step = user.asked(dialog, f"fp <= {20 + number}")
         assert step["met"]
-        assert step["matrix"]["counts"][0][1] <= 20 + number
+        assert step["after"]["counts"][0][1] <= 20 + number
         rows = user.ok(f"{dialog}/rows", params={"true": "neg", "predicted": "pos"})
-        assert rows["total"] == step["matrix"]["counts"][0][1]
+        assert rows["total"] == step["after"]["counts"][0][1]
         lines = user.ok("/dialogs")["dialogs"]
         assert [line["title"] for line in lines] == [f"of user {number}"]
         return dialog, dict(user.http.cookies)

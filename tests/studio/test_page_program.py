@@ -124,7 +124,7 @@ def test_nodes_are_told_and_chosen_by_mouse(program, user):
 
 
 def test_a_node_is_edited_by_mouse(program, user):
-    counts = known(user, program)["nodes"][0]["matrix"]["counts"][0]
+    counts = known(user, program)["nodes"][0]["confusion"]["counts"][0]
     most, total = counts[1] // 2, sum(counts)
     root(program).click()
     field = node_field(card(program), "ham", "spam")
@@ -142,7 +142,7 @@ def test_a_node_is_edited_by_mouse(program, user):
     expect(tuned(program)).to_have_count(1)
     expect(card(program).locator(".tag-good")).to_contain_text(f"fp <= {most}")
     found = known(user, program)["nodes"][0]
-    assert found["matrix"]["counts"][0][1] <= most
+    assert found["confusion"]["counts"][0][1] <= most
     expect(reply(program)).to_be_visible()
     assert record(user, program)["steps"][1]["strategy"] == "nodes"
     button(program, Name.UNDO).click()
@@ -236,7 +236,7 @@ def test_a_program_by_keyboard(program, user):
     expect(root(program)).to_have_attribute("aria-pressed", "true")
     field = node_field(card(program), "ham", "spam")
     to(program, field)
-    most = found["nodes"][0]["matrix"]["counts"][0][1] // 2
+    most = found["nodes"][0]["confusion"]["counts"][0][1] // 2
     program.keyboard.type(str(most))
     tells(read(program), most, "ham", "spam")
     listen(program)
@@ -280,7 +280,7 @@ def test_a_program_of_three_classes(show, user):
     expect(graph(page).get_by_role("button")).to_have_count(len(found["nodes"]))
     root(page).click()
     expect(card(page).get_by_role("textbox")).to_have_count(9)
-    counts = found["nodes"][0]["matrix"]["counts"]
+    counts = found["nodes"][0]["confusion"]["counts"]
     field = node_field(card(page), "L", "R")
     place = [found["classes"].index(label) for label in ("L", "R")]
     most = counts[place[0]][place[1]] // 2
@@ -288,7 +288,7 @@ def test_a_program_of_three_classes(show, user):
     button(page, Name.ASK_NODE).click()
     at_step(page, 1)
     at_rest(page)
-    assert known(user, page)["nodes"][0]["matrix"]["counts"][place[0]][place[1]] <= most
+    assert known(user, page)["nodes"][0]["confusion"]["counts"][place[0]][place[1]] <= most
 
 
 def test_growing_avoids_ties(program, show, user, mails_table):

@@ -553,7 +553,7 @@ def test_a_first_answer_is_shown_while_better_ones_are_looked_for(show, user, ma
         content_type="text/event-stream", body=f"event: reply\ndata: {json.dumps(first)}\n\n"
     )
     expect(reply(page).locator(".reply-live")).to_be_visible()
-    assert matrix(page) == first["matrix"]["counts"]
+    assert matrix(page) == first["after"]["counts"]
     button(page, Name.STOP).click()
     until_some(page, looks)  # the stream broke off, so the page asks how the job is
     looks.pop().continue_()
@@ -569,7 +569,7 @@ def test_every_alternative_can_be_taken(show, user, mails_table):
     assert [one["kept"] for one in sent] == ["fp <= 1", "fn <= 1", None]
     expect(alternatives(page)).to_have_count(3)
     for place, one in enumerate(sent):
-        (_, fp, _), (fn, _, _) = one["matrix"]["counts"]
+        (_, fp, _), (fn, _, _) = one["confusion"]["counts"]
         shown = alternatives(page).nth(place)
         tells(shown, *[int(miss["samples"]) for miss in one["misses"]])
         tells(shown.locator(".small"), fp, fn, fp + fn)

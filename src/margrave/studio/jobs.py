@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from threadpoolctl import threadpool_limits
 
 from margrave.steer import StoppedError
-from margrave.studio.job_table import TRAIN, JobTable
+from margrave.studio.job_table import CANCELLED, TRAIN, JobTable
 from margrave.studio.problems import WENT_WRONG, problem_record
 from margrave.studio.store import DialogRow, Ended, JobRow, Lost, NotFound, Record, StoreError
 
@@ -59,13 +59,20 @@ class Handle:
         The process that holds its lease.
     report : callable
         Called with the job's id when it has something new.
+    closing : Event
+        Set when the studio is ending.
     """
 
-    def __init__(self, job: JobRow, process: str, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        job: JobRow,
+        process: str,
+        report: Callable[[str], None],
+        closing: threading.Event,
+    ) -> None:
         self.job = job
         self.news: Record = {"progress": None, "reply": None}
-        self.is_closing = False
-        self._process, self._report = process, report
+        self._process, self._report, self._closing = process, report, closing
         self._stopping = job.stopping
         self._reported = 0.0
 
@@ -75,7 +82,7 @@ class Handle:
 
     def stopped(self) -> bool:
         """Whether the work should stop, with the result so far or by raising `Cancelled`."""
-        return self._stopping
+        return self._stopping or self._closing.is_set()
 
     def progress(
         self,
@@ -108,7 +115,7 @@ class Handle:
 
     def done(self, result: Record) -> Ended:
         """The successful end of the job, to be stored with the changes that it made."""
-        if self.is_closing:
+        if self._closing.is_set():
             raise Interrupted
         return self.ended("done", result=result)
 
@@ -117,7 +124,7 @@ class Handle:
         return Ended(self.job.id, self._process, {"state": state, **values})
 
 
-class _Line(SimpleQueue[JobRow | None]):
+class _Line(SimpleQueue[Handle | None]):
     """Wakes workers: with a job that is leased to this process, or None to look in the store."""
 
     def __init__(self) -> None:
@@ -129,7 +136,7 @@ class _Line(SimpleQueue[JobRow | None]):
         """Whether a worker waits that nothing has woken."""
         return self._n_waiting > self.qsize()
 
-    def get(self, block: bool = True, timeout: float | None = None) -> JobRow | None:
+    def get(self, block: bool = True, timeout: float | None = None) -> Handle | None:
         """Wait for the next job."""
         with self._lock:
             self._n_waiting += 1
@@ -189,8 +196,14 @@ class Jobs:
         self._check_open()
         line = self._lines[kind == TRAIN]
         job = self.table.add(owner, kind, dialog_id, arguments, lease=line.is_idle)
-        line.put(job if job.state == "running" else None)
+        line.put(self._hold(job) if job.state == "running" else None)
         return job
+
+    def _hold(self, job: JobRow) -> Handle:
+        """Make the handle of a job that is leased to this process, so that it can be stopped."""
+        handle = Handle(job, self.table.process, self._report, self._closing)
+        self._running[job.id] = handle
+        return handle
 
     def _check_open(self) -> None:
         if self._closing.is_set():
@@ -282,9 +295,6 @@ class Jobs:
         for line in self._lines.values():
             for _ in self._threads:
                 line.put(None)
-        for handle in tuple(self._running.values()):
-            handle.is_closing = True
-            handle.stop()
         threads = [thread for thread in (*self._threads, self._keeper) if thread.is_alive()]
         for thread in threads:
             thread.join(max(0.0, until - monotonic()))
@@ -302,29 +312,31 @@ class Jobs:
     def _serve(self, training: bool) -> None:
         """The loop of a worker thread."""
         threadpool_limits(1, user_api="openmp")  # of this thread: jobs share the cores
-        line, job = self._lines[training], self._claim(training)  # one may have been interrupted
+        line = self._lines[training]
+        handle = self._claim(training)  # a job may have been interrupted
         while not self._closing.is_set():
-            if job is None:
-                job = line.get() or self._claim(training)
+            if handle is None:
+                handle = line.get() or self._claim(training)
             else:
-                self._run(job)
-                job = self._claim(training)
+                self._run(handle)
+                handle = self._claim(training)
 
-    def _claim(self, training: bool) -> JobRow | None:
+    def _claim(self, training: bool) -> Handle | None:
         try:
-            return self.table.claim(training)
+            job = self.table.claim(training)
         except StoreError:
             _log.exception("The store gave no job.")
             return None
+        return None if job is None else self._hold(job)
 
-    def _run(self, job: JobRow) -> None:
-        handle = self._running[job.id] = Handle(job, self.table.process, self._report)
+    def _run(self, handle: Handle) -> None:
+        job = handle.job
         try:
             self._work[job.kind](job, handle)
         except (Interrupted, Lost, NotFound):  # it begins again, began elsewhere, or was deleted
             _log.info("A job of kind %r was interrupted.", job.kind)
         except (Cancelled, StoppedError):
-            if not handle.is_closing:
+            if not self._closing.is_set():
                 self._end(handle, "cancelled")
         except (ValueError, StoreError) as error:
             self._end(handle, "failed", **problem_record(error))
@@ -340,7 +352,7 @@ class Jobs:
         job = handle.job
         error = None
         if job.kind == TRAIN:
-            error = values.get("error") or "Training was cancelled."
+            error = values.get("error") or CANCELLED
         try:
             self.table.end(handle.ended(state, **values), job.dialog_id, error)
         except (Lost, NotFound):

@@ -265,13 +265,13 @@ def test_the_whole_story(client):
         for key in ("table", "kind", "state", "steps", "preference", "met", "accepted")
     }
     assert told == {
-        "table": "pima",
+        "table_name": "pima",
         "kind": "committee",
         "state": "ready",
-        "steps": 5,
+        "n_steps": 5,
         "preference": "fn <= 60",
         "met": True,
-        "accepted": 1,
+        "n_accepted": 1,
     }
 
 

@@ -262,7 +262,7 @@ def test_the_whole_story(client):
     (line,) = [one for one in client.ok("/dialogs")["dialogs"] if one["title"] == "The story"]
     told = {
         key: line[key]
-        for key in ("table", "kind", "state", "steps", "preference", "met", "accepted")
+        for key in ("table_name", "kind", "state", "n_steps", "preference", "met", "n_accepted")
     }
     assert told == {
         "table_name": "pima",

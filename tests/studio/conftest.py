@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.needs import skip_missing
+from tests.studio import postgres
 from tests.studio.browser import SECONDS, Window, launch, new_page
 from tests.studio.page_parts import uploaded
 from tests.studio.running import Studio
@@ -23,6 +24,13 @@ def need() -> Callable[[str], Path]:
         return PROGRAMS[name]() or skip_missing(name)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def server(need: Callable[[str], Path]) -> Iterator[str]:
+    """The URL of a PostgreSQL server."""
+    with postgres.running(need("postgresql")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")  # while it lives, this thread cannot run another event loop

@@ -101,11 +101,20 @@ def serving(
 @contextmanager
 def connected(settings: Settings, **options: object) -> Iterator[Client]:
     """A client of a studio; with a token it is a user of its own."""
-    base = f"http://127.0.0.1:{settings.port}"
-    with httpx.Client(
-        base_url=base, headers={"X-Margrave": "1"}, timeout=120, trust_env=False, **options
-    ) as http:
+    with client_of(f"http://127.0.0.1:{settings.port}", **options) as client:
         if settings.token is not None:
-            answer = http.post("/api/session", json={"token": settings.token})
-            assert answer.is_success, answer.text
+            client.ok("/session", {"token": settings.token})
+        yield client
+
+
+@contextmanager
+def client_of(url: str, **options: object) -> Iterator[Client]:
+    """A client of the studio at an address."""
+    with httpx.Client(
+        base_url=url.partition("#")[0],
+        headers={"X-Margrave": "1"},
+        timeout=120,
+        trust_env=False,
+        **options,
+    ) as http:
         yield Client(http)

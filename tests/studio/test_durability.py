@@ -1,25 +1,19 @@
 """Killed at any moment, the studio comes back where it was: nothing shown as saved is lost."""
 
-import httpx
+from contextlib import ExitStack
+
 import pytest
-from tests.studio.serving import Client
+from tests.studio.running import Studio
+from tests.studio.serving import client_of
+
+SLOW = {"wants": ["fp <= 8"], "strategies": ["reweight", "retune"]}
 
 
 @pytest.fixture
 def client():
     """`client(studio)`: a program of the studio's user."""
-    opened = []
-
-    def connect(studio):
-        http = httpx.Client(
-            base_url=studio.url, headers={"X-Margrave": "1"}, timeout=120, trust_env=False
-        )
-        opened.append(http)
-        return Client(http)
-
-    yield connect
-    for http in opened:
-        http.close()
+    with ExitStack() as opened:
+        yield lambda studio: opened.enter_context(client_of(studio.url))
 
 
 def lasting(record):
@@ -36,22 +30,20 @@ def half_trained(user):
     for name, told in user.events(begun["job"]["id"]):
         if name == "job" and told["progress"] and told["progress"]["done"] > 2:
             break
-    return f"/dialogs/{begun['dialog']['id']}"
+    return f"/dialogs/{begun['dialog']['id']}", begun["job"]["id"]
 
 
-def goes_on_by_itself(user, dialog):
-    found = user.ok(dialog)
-    assert found["state"] == "training"
-    *_, (name, last) = user.events(found["job"]["id"])
-    assert (name, last["state"]) == ("end", "done")
-    assert user.ok(dialog)["state"] == "ready"
+def ended(user, job):
+    """A job at its end."""
+    *_, (name, last) = user.events(job)
+    assert name == "end"
+    return last
 
 
 @pytest.mark.full
 @pytest.mark.slow
 def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
-    """Killed while a dialog is trained beside one that has told a step; while one is searched; and
-    right after one was accepted."""
+    """Killed while a dialog is trained beside one with steps; and right after one was accepted."""
     studio = start_studio()
     user = client(studio)
     dialog = user.dialog("pima")
@@ -59,26 +51,16 @@ def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
     user.asked(dialog, "fn <= 60", keep=False)
     user.ok(f"{dialog}/undo", {})
     shown = user.ok(dialog)
-    training = half_trained(user)
+    training, job = half_trained(user)
     studio.kill()
 
     studio = start_studio()
     user = client(studio)
     assert lasting(user.ok(dialog)) == lasting(shown)
-    goes_on_by_itself(user, training)
+    assert user.ok(training)["state"] == "training"
+    assert ended(user, job)["state"] == "done"  # it continues by itself
+    assert user.ok(training)["state"] == "ready"
     assert user.ok(f"{dialog}/redo", {})["position"] == 2  # what was undone is not lost either
-    begun = user.post(f"{dialog}/prefer", {"wants": ["fp <= 10"]}).json()
-    for name, _ in user.events(begun["id"]):
-        if name == "reply":  # told, but not yet said to be saved
-            break
-    before = user.ok(dialog)
-    studio.kill()
-
-    studio = start_studio()
-    user = client(studio)
-    found = user.ok(dialog)
-    assert found["steps"][:3] == before["steps"][:3]
-    assert len(found["steps"]) in (3, 4)  # the search may have ended before the signal came
     step = user.asked(dialog, "fp <= 30", keep=False)
     assert step["met"]
     accepted = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))
@@ -94,3 +76,24 @@ def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
     again = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))
     assert again["state"] == "failed"  # what is used up stays used up
     assert user.ok(dialog)["used_up"]
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_a_search_continues_after_a_restart(start_studio, client):
+    """However the studio was ended, its step appears, once."""
+    studio = start_studio()
+    user = client(studio)
+    dialog = user.dialog("spambase")
+    for number, end in enumerate((Studio.kill, Studio.stop), 1):
+        job = user.ok(f"{dialog}/prefer", {**SLOW, "at": 0, "keep": False})
+        assert job["state"] == "running"
+        end(studio)
+        studio = start_studio()
+        user = client(studio)
+        last = ended(user, job["id"])
+        assert (last["state"], last["result"]) == ("done", {"step": number})
+        found = user.ok(dialog)
+        assert (found["position"], len(found["steps"]), found["job"]) == (number, number + 1, None)
+        step = found["steps"][number]
+        assert (step["preference"], step["cancelled"]) == ("fp <= 8", False)  # it was not cut short

@@ -32,12 +32,6 @@ from margrave.studio.store import (
 LONG = 60.0  # seconds; only a bug waits as long
 
 
-@pytest.fixture(scope="module")
-def server(need):
-    with postgres.running(need("postgresql")) as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def store(request, tmp_path):
     """An open store with the users ann and bob."""

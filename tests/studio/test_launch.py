@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sqlalchemy import text
-from tests.studio.serving import Client
+from tests.studio.serving import client_of
 
 from margrave import cli, datasets
 from margrave.steer import Dialog
@@ -234,17 +234,9 @@ def started(tmp_path, monkeypatch):
     return start
 
 
-@contextmanager
-def user_of(url):
-    with httpx.Client(
-        base_url=url.partition("#")[0], headers={"X-Margrave": "1"}, timeout=60, trust_env=False
-    ) as http:
-        yield Client(http)
-
-
 def trained(url):
     """The dialog that a studio has opened, once it is trained."""
-    with user_of(url) as user:
+    with client_of(url) as user:
         name = f"/dialogs/{url.partition('#')[2].split('/')[2]}"
         job = user.ok(name)["job"]
         if job is not None:
@@ -280,7 +272,7 @@ def test_a_table_opens_the_dialog_that_it_opened_before(started, tmp_path):
     mails(seed=1).to_csv(file, index=False)
     with started(file) as url:
         changed = trained(url)
-        with user_of(url) as user:
+        with client_of(url) as user:
             assert len(user.ok("/dialogs")["dialogs"]) == 3
     assert changed["table"]["id"] != first["table"]["id"]
     assert str(tmp_path) not in str(changed)
@@ -293,7 +285,7 @@ def test_a_table_in_another_encoding_is_opened_as_its_user_says(started, tmp_pat
     frame.to_csv(file, index=False, sep=";", decimal=",", encoding="cp1252")
     with started(file, encoding="cp1252", decimal=",") as url:
         first = trained(url)
-        with user_of(url) as user:
+        with client_of(url) as user:
             columns = user.ok(f"/tables/{first['table']['id']}")["columns"]
             script = user.get(f"/dialogs/{first['id']}/script.py").text
     assert [column["kind"] for column in columns] == ["number", "category"]
@@ -310,7 +302,7 @@ def test_a_table_without_a_likely_target_is_opened_to_choose_one(started, tmp_pa
     file = tmp_path / "numbers.csv"
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]).to_csv(file, index=False)
-    with started(file) as url, user_of(url) as user:
+    with started(file) as url, client_of(url) as user:
         place = url.partition("#")[2]
         assert place.startswith("/new/")
         assert user.ok(f"/tables/{place.removeprefix('/new/')}")["target"] is None
@@ -320,7 +312,7 @@ def test_a_table_without_a_likely_target_is_opened_to_choose_one(started, tmp_pa
 def test_without_a_table_it_opens_at_the_start(started):
     with started() as url:
         assert "#" not in url
-        with user_of(url) as user:
+        with client_of(url) as user:
             assert user.ok("/dialogs") == {"dialogs": []}
 
 
@@ -370,7 +362,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
     dialog.prefer("fp <= 60", strategies=["move"])
     url = view(dialog, browser=False)
     name = f"/dialogs/{url.partition('#')[2].split('/')[2]}"
-    with user_of(url) as user:
+    with client_of(url) as user:
         record = user.ok(name)
         assert (record["saved"], record["table"], record["position"]) == (False, None, 1)
         assert [step["preference"] for step in record["steps"]] == [None, "fp <= 60"]
@@ -409,7 +401,7 @@ def test_a_dialog_has_one_page(dialog, notebook, table, monkeypatch):
 
 def test_a_dialog_that_was_deleted_on_the_page_can_be_opened_again(dialog):
     url = view(dialog, browser=False)
-    with user_of(url) as user:
+    with client_of(url) as user:
         assert user.http.delete(f"/api/dialogs/{url.split('/')[-2]}").status_code == 204
         again = view(dialog, browser=False)
         assert user.get(f"/dialogs/{again.split('/')[-2]}").status_code == 200
@@ -419,7 +411,7 @@ def test_to_look_at_a_dialog_does_not_change_it(dialog):
     dialog.prefer("fp <= 60", strategies=["move"])
     dialog.accept(confidence=0.8)
     url = view(dialog, browser=False)
-    with user_of(url) as user:
+    with client_of(url) as user:
         name = f"/dialogs/{url.split('/')[-2]}"
         first, second = (user.ok(name) for _ in range(2))
     assert [one["number"] for one in first["accepted"]] == [1]
@@ -428,7 +420,7 @@ def test_to_look_at_a_dialog_does_not_change_it(dialog):
 
 def test_rows_of_a_notebooks_dialog_are_as_its_user_has_them(dialog, table):
     url = view(dialog, browser=False)
-    with user_of(url) as user:
+    with client_of(url) as user:
         page = user.ok(f"/dialogs/{url.split('/')[-2]}/rows", params={"sort": "row"})
     row = page["rows"][0]
     line = table.drop(columns="target").iloc[row["row"] - 1]

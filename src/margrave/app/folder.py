@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,15 @@ import numpy as np
 
 from margrave._messages import missing_extra
 from margrave.app.messages import InputError
-from margrave.app.request import Result
-from margrave.app.samples import Table, match_label
+from margrave.app.request import Outcome
+from margrave.app.samples import Samples, Table, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
-from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parquet, tune_rows
+from margrave.scale import Draw, check_strategies, cluster, read_parquet, tune_rows
 from margrave.steer import (
     GuaranteeError,
     Reply,
     SplitSizes,
-    SteeredClassifier,
     check_confidence,
     describe_support,
 )
@@ -32,19 +30,14 @@ _TIMEOUT = 3.0  # seconds: a wrong address is reported within ten, imports inclu
 
 
 @contextmanager
-def use_cluster(address: str | None, local: bool = False) -> Iterator[None]:
-    """Run the block on a Dask cluster: a running one, or local processes.
+def use_cluster(address: str | None) -> Iterator[None]:
+    """Run the block on a Dask cluster.
 
     Parameters
     ----------
     address : str or None
-        The address of the scheduler.
-    local : bool, default=False
-        Whether to start local processes if there is no address; otherwise no cluster is used.
+        The address of the scheduler of a running cluster; None starts local processes.
     """
-    if address is None and not local:
-        yield
-        return
     with cluster(address, timeout=_TIMEOUT) as client:
         from distributed import KilledWorker
 
@@ -61,29 +54,6 @@ def use_cluster(address: str | None, local: bool = False) -> Iterator[None]:
 
 def _silence_worker() -> None:
     logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
-
-
-@dataclass(frozen=True, eq=False)
-class Folder:
-    """The features and labels of a folder of files.
-
-    Attributes
-    ----------
-    table : Table
-        All columns, as a Dask data frame.
-    target : str
-        The column with the labels.
-    X, y : Dask data frame and series
-        The features and the labels.
-    positive : str or None
-        The positive class as text.
-    """
-
-    table: Table
-    target: str
-    X: Any
-    y: Any
-    positive: str | None = None
 
 
 def check_folder_options(options: dict[str, Any], strategies: Sequence[str] | None) -> None:
@@ -107,7 +77,7 @@ def open_folder(path: Path) -> Table:
 
 def describe_folder(
     path: Path, *, target: str | None, positive: str | None = None, drop: Sequence[str] = ()
-) -> Folder:
+) -> Samples:
     """Split the columns of a folder into features and labels; only the file footers are read.
 
     Parameters
@@ -127,7 +97,7 @@ def describe_folder(
     y = frame[target].map_partitions(
         _encode_block_labels, target, table.name, meta=(target, object), enforce_metadata=False
     )
-    return Folder(table, target, frame[features], y, positive)
+    return Samples(table, target, frame[features], y, positive)
 
 
 def _encode_block_labels(column: Any, target: str, name: str) -> Any:
@@ -152,72 +122,8 @@ def _encode_block_labels(column: Any, target: str, name: str) -> Any:
     return Series([str(text) for text in texts], index=column.index, dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
-class FolderOutcome(Result):
-    """The outcome of a request for a folder.
-
-    Attributes
-    ----------
-    samples : Folder
-        The rows.
-    tuned : TunedRows
-        The trained scorer and its scores.
-    replies : tuple of Reply
-        The replies, one for each preference.
-    confidence, model, refusal
-        As in :class:`Outcome`.
-    """
-
-    samples: Folder
-    tuned: TunedRows
-    replies: tuple[Reply, ...]
-    confidence: float
-    model: SteeredClassifier | None = None
-    refusal: str = ""
-
-    @property
-    def start(self) -> Reply:
-        """The tuning set before the first preference."""
-        return self.tuned.start
-
-    @property
-    def reply(self) -> Reply:
-        """The last reply."""
-        return self.replies[-1]
-
-    @property
-    def sizes(self) -> SplitSizes:
-        """The number of rows in each set."""
-        classes, codes = self.tuned.classes, self.tuned.codes
-        by_class = np.bincount(codes, minlength=len(classes)).tolist()
-        return SplitSizes(
-            **self.tuned.roles.parts,
-            unused=0,
-            certify_by_class=dict(zip(classes, by_class, strict=True)),
-        )
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.tuned.roles.counts.sum())
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder, which knows the type of each column."""
-        return self.tuned.scorer.committee.encoder
-
-    def describe_parts(self) -> str:
-        """Describe how the rows were split, and which limits the certification set supports."""
-        sizes = self.sizes
-        support = describe_support(sizes.certify_by_class, self.confidence)
-        return (
-            f"{sizes.train:,} rows to train the members, in memory\n"
-            f"{sizes.tune:,} other rows to set the threshold\n{support}"
-        )
-
-
 def run_folder(
-    samples: Folder,
+    samples: Samples,
     wants: Sequence[Preference],
     *,
     confidence: float = 0.95,
@@ -226,12 +132,12 @@ def run_folder(
     n_jobs: int | None = None,
     on_training: Callable[[Progress], Any] | None = None,
     on_reply: Callable[[str, Reply | None], Any] | None = None,
-) -> FolderOutcome:
+) -> Outcome:
     """Train a committee on some rows, set its threshold on the others, and certify it.
 
     Parameters
     ----------
-    samples : Folder
+    samples : Samples
         The rows.
     wants, confidence, certify, seed, n_jobs, on_training, on_reply
         As in :func:`run_request`.
@@ -264,8 +170,25 @@ def run_folder(
         replies.append(reply)
         if on_reply is not None:
             on_reply(str(want), reply)
-    outcome = FolderOutcome(samples, tuned, tuple(replies[1:]), confidence)
+    model, refusal = None, ""
     try:
-        return replace(outcome, model=tuned.accept(replies[-1], confidence))
+        model = tuned.accept(replies[-1], confidence)
     except GuaranteeError as error:
-        return replace(outcome, refusal=str(error))
+        refusal = str(error)
+    by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()
+    certified = dict(zip(tuned.classes, by_class, strict=True))
+    parts = SplitSizes(**tuned.roles.parts, unused=0, certify_by_class=certified)
+    return Outcome(
+        samples,
+        tuple(replies),
+        replies[-1],
+        parts,
+        int(tuned.roles.counts.sum()),
+        tuned.scorer.committee.encoder,
+        f"{parts.train:,} rows to train the members, in memory\n"
+        f"{parts.tune:,} other rows to set the threshold\n"
+        f"{describe_support(certified, confidence)}",
+        confidence,
+        model,
+        refusal,
+    )

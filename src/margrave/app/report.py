@@ -324,8 +324,7 @@ def _reproduction(outcome: Outcome, command: str) -> str:
         with table.path.open("rb") as file:
             data = f"{table.path.name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
     versions = f"Margrave {margrave.__version__}, scikit-learn {sklearn.__version__}"
-    encoder = outcome.dialog.model.scorer_.committee.encoder
-    columns = [] if encoder is None else encoder.describe().splitlines()
+    columns = [] if outcome.encoder is None else outcome.encoder.describe().splitlines()
     items = [data, versions, *columns]
     return f"<pre>{_text(command)}</pre>\n<ul>{''.join(f'<li>{_text(i)}</li>' for i in items)}</ul>"
 

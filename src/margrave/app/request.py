@@ -28,28 +28,80 @@ from margrave.steer import (
 MET, NOT_MET = 0, 3
 
 
-class Result:
-    """The outcome of a request, for a table or for a folder.
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The outcome of a request.
 
     Attributes
     ----------
+    samples : Samples
+        The samples.
+    history : tuple of Reply
+        The start and the replies, one for each preference.
+    reply : Reply
+        The current reply.
+    sizes : SplitSizes
+        The number of rows in each set.
+    n_rows : int
+        The number of rows.
+    encoder : TableEncoder
+        Knows the type of each column.
+    split : str
+        A description of the split, and of the limits that the certification set supports.
+    confidence : float
+        The requested confidence of the guarantee.
     model : SteeredClassifier or None
         The certified model.
     refusal : str
         Why there is no certified model; empty if none was requested.
+    dialog : Dialog or None
+        The dialog, after all steps; None for a folder.
     """
 
-    model: SteeredClassifier | None
-    refusal: str
+    samples: Samples
+    history: tuple[Reply, ...]
+    reply: Reply
+    sizes: SplitSizes
+    n_rows: int
+    encoder: Any
+    split: str
+    confidence: float
+    model: SteeredClassifier | None = None
+    refusal: str = ""
+    dialog: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        samples: Samples,
+        dialog: Dialog,
+        confidence: float,
+        model: SteeredClassifier | None = None,
+        refusal: str = "",
+    ) -> Outcome:
+        """Make the outcome of a dialog on samples."""
+        return cls(
+            samples,
+            dialog.history,
+            dialog.reply,
+            dialog.sizes,
+            len(samples.y),
+            dialog.model.scorer_.committee.encoder,
+            _describe_split(dialog, confidence),
+            confidence,
+            model,
+            refusal,
+            dialog,
+        )
 
     @property
-    def reply(self) -> Reply:
-        """The last reply."""
-        raise NotImplementedError
+    def start(self) -> Reply:
+        """The tuning set before the first preference."""
+        return self.history[0]
 
     @property
     def met(self) -> bool:
-        """Whether the last reply meets its preference on the tuning set."""
+        """Whether the current reply meets its preference on the tuning set."""
         return self.reply.met
 
     @property
@@ -59,16 +111,15 @@ class Result:
 
     def describe(self) -> str:
         """Describe the outcome in one or two sentences."""
-        if self.met and self.model is not None:
-            return "Met on the tuning set, and certified."
-        reply = self.reply
-        if self.met and self.refusal:
-            return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
         if self.met:
+            if self.model is not None:
+                return "Met on the tuning set, and certified."
+            if self.refusal:
+                return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
             return "Met on the tuning set, but not certified: the model was not accepted."
         shortfall = (
-            f"Not met on the tuning set: the nearest is {format_count(reply.shortfall)} samples "
-            f"short; '{reply.binding}' is the limiting constraint."
+            f"Not met on the tuning set: the nearest is {format_count(self.reply.shortfall)} "
+            f"samples short; '{self.reply.binding}' is the limiting constraint."
         )
         if self.model is not None:
             return f"{shortfall} A model with a guarantee for new samples was certified anyway."
@@ -76,80 +127,49 @@ class Result:
             return f"{shortfall} It cannot be guaranteed either: {self.refusal}"
         return shortfall
 
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the outcome to plain data that JSON can hold."""
+        certificate = None if self.model is None else self.model.certificate_
+        sizes, replies, start = self.sizes, self.history[1:], self.start.after
+        return {
+            "exit_code": self.exit_code,
+            "met": self.met,
+            "certified": certificate is not None,
+            "verdict": self.describe(),
+            "refusal": self.refusal or None,
+            "data": self.samples.table.name,
+            "target": self.samples.target,
+            "classes": list(start.classes),
+            "positive": start.positive,
+            "n": {
+                "all": self.n_rows,
+                **{name: getattr(sizes, name) for name in ("train", "tune", "certify", "unused")},
+            },
+            "columns": dict(self.encoder.kinds_),
+            "strategy": self.reply.strategy,
+            "seconds": round(sum(reply.seconds for reply in replies), 3),
+            "start": start.to_dict(),
+            "replies": [reply.to_dict() for reply in replies],
+            "certificate": None if certificate is None else certificate.to_dict(),
+        }
 
-@dataclass(frozen=True, eq=False)
-class Outcome(Result):
-    """The outcome of a request for a table.
 
-    Attributes
-    ----------
-    samples : Samples
-        The samples.
-    dialog : Dialog
-        The dialog, after all steps.
-    confidence : float
-        The requested confidence of the guarantee.
-    model : SteeredClassifier or None
-        The certified model.
-    refusal : str
-        Why there is no certified model; empty if none was requested.
-    """
-
-    samples: Samples
-    dialog: Dialog
-    confidence: float
-    model: SteeredClassifier | None = None
-    refusal: str = ""
-
-    @property
-    def start(self) -> Reply:
-        """The first step of the dialog, before any preference."""
-        return self.dialog.history[0]
-
-    @property
-    def replies(self) -> tuple[Reply, ...]:
-        """The replies, one for each preference."""
-        return self.dialog.history[1:]
-
-    @property
-    def sizes(self) -> SplitSizes:
-        """The number of samples in each set."""
-        return self.dialog.sizes
-
-    @property
-    def reply(self) -> Reply:
-        """The last reply."""
-        return self.dialog.reply
-
-    @property
-    def n_rows(self) -> int:
-        """The number of samples."""
-        return len(self.samples.y)
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder, which knows the type of each column."""
-        return self.dialog.model.scorer_.committee.encoder
-
-    def describe_parts(self) -> str:
-        """Describe how the rows were split, and which limits the certification set supports."""
-        parts = self.sizes
-        if parts.tune == parts.train:
-            roles = (
-                f"{parts.train:,} rows to train and tune, each scored by models trained without it"
-            )
-        else:
-            roles = (
-                f"{parts.train:,} rows to train; {parts.tune:,} of them to tune, "
-                "scored by models trained on earlier rows"
-            )
-        unused = f"\n{parts.unused:,} more rows of the groups in the certification set are not used"
-        support = (
-            describe_support(parts.certify_by_class, self.confidence)
-            if parts.certify
-            else self.dialog.support(self.confidence)
+def _describe_split(dialog: Dialog, confidence: float) -> str:
+    sizes = dialog.sizes
+    if sizes.tune == sizes.train:
+        roles = f"{sizes.train:,} rows to train and tune, each scored by models trained without it"
+    else:
+        roles = (
+            f"{sizes.train:,} rows to train; {sizes.tune:,} of them to tune, "
+            "scored by models trained on earlier rows"
         )
-        return f"{roles}\n{support}{unused if parts.unused else ''}"
+    unused = f"\n{sizes.unused:,} more rows of the groups in the certification set are not used"
+    support = (
+        describe_support(sizes.certify_by_class, confidence)
+        if sizes.certify
+        else dialog.support(confidence)
+    )
+    return f"{roles}\n{support}{unused if sizes.unused else ''}"
 
 
 def read_fraction(text: str) -> str | float:
@@ -250,8 +270,8 @@ def run_request(
     try:
         model = dialog.accept(confidence=confidence)
     except GuaranteeError as error:
-        return Outcome(samples, dialog, confidence, refusal=str(error))
-    return Outcome(samples, dialog, confidence, model)
+        return Outcome.of(samples, dialog, confidence, refusal=str(error))
+    return Outcome.of(samples, dialog, confidence, model)
 
 
 def _pass_on(

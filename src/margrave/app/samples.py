@@ -151,11 +151,11 @@ class Samples:
     target : str
         The column with the labels.
     X : DataFrame
-        The features.
+        The features; of a folder, a Dask data frame.
     y : ndarray
-        The labels.
+        The labels; of a folder, a Dask series.
     positive : label or None
-        The positive class, in the type of the labels.
+        The positive class, in the type of the labels; of a folder, as text.
     groups, time : ndarray or None
         The group and the time of each sample.
     """

@@ -23,7 +23,6 @@ except ModuleNotFoundError as error:
     raise ImportError(message) from error
 
 if TYPE_CHECKING:
-    from margrave.app.folder import FolderOutcome
     from margrave.app.request import Outcome
     from margrave.committee import Progress as Training
     from margrave.steer import Reply
@@ -101,7 +100,7 @@ class Bars:
         self.bars.update(self.bars.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
 
 
-def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
+def print_outcome(printer: Printer, outcome: Outcome) -> None:
     """Print the outcome of a request: columns, split, matrices, replies and certificate."""
     samples, matrix = outcome.samples, outcome.start.after
     positive = "" if matrix.positive is None else f"; {name_class(matrix.positive)} is positive"
@@ -111,9 +110,9 @@ def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
         "bold",
     )
     printer.section("Column types", outcome.encoder.describe())
-    printer.section("Split", outcome.describe_parts())
+    printer.section("Split", outcome.split)
     printer.section(f"Start, on {matrix.n:,} samples of the tuning set:", str(matrix))
-    for reply in outcome.replies:
+    for reply in outcome.history[1:]:
         lines = str(reply).splitlines()
         printer.text("")
         printer.text(lines[0], "bold green" if reply.met else "bold yellow")

@@ -54,17 +54,23 @@ class StoreError(Exception):
         For programs: SQLite's name of the error, such as "SQLITE_FULL", or "UNREACHABLE".
     """
 
+    code = "store"
+
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code = code or self.code
 
 
 class NotFound(StoreError):  # noqa: N818 - what is the case, not that it is an error
     """There is no such user, table, dialog or step, or it is another user's."""
 
+    code = "not_found"
+
 
 class Conflict(StoreError):  # noqa: N818
     """Another change came first."""
+
+    code = "conflict"
 
 
 def default_url() -> str:

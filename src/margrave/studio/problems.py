@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import JSONResponse
+
 from margrave.app.messages import describe_error
 
 WENT_WRONG = "An internal error occurred; the studio has written the details to its log."
@@ -18,6 +20,21 @@ _WORDS = {
     "predicted": "predicted class",
     "true": "true class",
 }
+_CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported_type",
+    421: "wrong_host",
+    422: "invalid",
+    429: "too_many",
+    500: "internal",
+    503: "unavailable",
+}
 
 
 def plain_message(error: Exception) -> str:
@@ -27,9 +44,16 @@ def plain_message(error: Exception) -> str:
 
 def problem_record(error: Exception) -> dict[str, Any]:
     """The message of an error, its code, and its fields if it has them."""
-    record = {
+    return {
         "error": plain_message(error) or WENT_WRONG,
         "code": getattr(error, "code", None) or "refused",
+        "fields": getattr(error, "fields", None),
     }
-    fields = getattr(error, "fields", None)
-    return record if fields is None else {**record, "fields": fields}
+
+
+def problem_response(
+    status: int, message: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    """The response to a request that is refused, with a code that stands for its status."""
+    record = {"error": message, "code": _CODES.get(status, "refused"), "fields": None}
+    return JSONResponse(record, status, headers)

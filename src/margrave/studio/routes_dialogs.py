@@ -230,7 +230,18 @@ def cancel(job: JobParameter, studio: StudioParameter) -> Record:
     return studio.jobs.record(studio.jobs.table.find(job.owner, job.id))
 
 
-@router.get("/jobs/{job}/events", response_class=EventSourceResponse)
+_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+@router.get(
+    "/jobs/{job}/events",
+    response_class=EventSourceResponse,
+    # Otherwise the description has the errors as events.
+    responses={
+        status: {"description": problem["description"], "content": _JSON}
+        for status, problem in schemas.PROBLEMS.items()
+    },
+)
 async def events(job: JobParameter, studio: StudioParameter) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events with the record of a job after each change, until its end."""
     async for record in studio.jobs.follow(job):

@@ -29,11 +29,30 @@ class RequestBody(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error message; if a program can use it, with the code and the fields of the error."""
+    """An error: a message for people, and a code and fields for programs."""
 
     error: str
-    code: str | None = None
-    fields: dict[str, Any] | None = None
+    code: str
+    fields: dict[str, Any] | None
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem, "description": text}
+    for code, text in {
+        400: "The request cannot be fulfilled.",
+        401: "A token is needed.",
+        403: "The request comes from another page.",
+        404: "Not found.",
+        409: "Not possible at the moment.",
+        413: "Too large.",
+        415: "Unsupported content type.",
+        421: "The studio has another host name.",
+        422: "The request does not match the schema.",
+        429: "Too many requests.",
+        503: "The studio is shutting down.",
+    }.items()
+}
+"""The responses to requests that are refused, for each route."""
 
 
 class Count(BaseModel):

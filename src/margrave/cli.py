@@ -108,7 +108,7 @@ def steer(options: Namespace, command: str) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
     from margrave.app.request import read_fraction, read_limit, run_request
     from margrave.app.samples import find_table, samples_of
-    from margrave.app.terminal import progress
+    from margrave.app.terminal import Bars
 
     names = ("out", "report", "dialog")
     _check_paths({f"--{name}": getattr(options, name) for name in names}, options.data)
@@ -139,7 +139,7 @@ def steer(options: Namespace, command: str) -> int:
             table = find_table(options.data, encoding=options.encoding, decimal=options.decimal)
             samples = samples_of(table, **columns, **in_memory)
             run = partial(run_request, samples, strategies=strategies, path=options.dialog)
-        bars = stack.enter_context(progress(shown=not options.quiet))
+        bars = stack.enter_context(Bars(shown=not options.quiet))
         outcome = run(
             wants,
             confidence=options.confidence,

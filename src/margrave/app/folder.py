@@ -126,12 +126,12 @@ def run_folder(
     samples: Samples,
     wants: Sequence[Preference],
     *,
-    confidence: float = 0.95,
-    certify: Any = "auto",
-    seed: int | None = 0,
-    n_jobs: int | None = None,
-    on_training: Callable[[Progress], Any] | None = None,
-    on_reply: Callable[[str, Reply | None], Any] | None = None,
+    confidence: float,
+    certify: str | float,
+    seed: int,
+    n_jobs: int | None,
+    on_training: Callable[[Progress], None],
+    on_reply: Callable[[str, Reply | None], None],
 ) -> Outcome:
     """Train a committee on some rows, set its threshold on the others, and certify it.
 
@@ -163,13 +163,11 @@ def run_folder(
     )
     replies = [tuned.start]
     for want in wants:
-        if on_reply is not None:
-            on_reply(str(want), None)
+        on_reply(str(want), None)
         last = replies[-1]
         reply = tuned.reply(want.keeping(last.preference, last.after), last.after)
         replies.append(reply)
-        if on_reply is not None:
-            on_reply(str(want), reply)
+        on_reply(str(want), reply)
     model, refusal = None, ""
     try:
         model = tuned.accept(replies[-1], confidence)

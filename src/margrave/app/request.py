@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,34 +196,18 @@ def read_limit(text: str) -> Preference:
         raise InputError("limit", problem, code=error.code, **error.fields) from error
 
 
-def check_request(
-    samples: Samples,
-    wants: Sequence[Preference],
-    confidence: float,
-    strategies: Sequence[str] | None,
-) -> None:
-    """Raise an error for parameters that are wrong, before the members are trained."""
-    check_confidence(confidence, "run_request")
-    get_strategies(strategies, "run_request")
-    classes, sizes = np.unique(samples.y, return_counts=True)
-    if len(classes) > 1:  # otherwise the dialog raises the error
-        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
-        for want in wants:
-            want.check_counts(matrix)
-
-
 def run_request(
     samples: Samples,
     wants: Sequence[Preference],
     *,
-    confidence: float = 0.95,
-    certify: Any = "auto",
-    strategies: Sequence[str] | None = None,
-    seed: int | None = 0,
-    n_jobs: int | None = None,
-    on_training: Callable[[Progress], Any] | None = None,
-    on_reply: Callable[[str, Reply | None], Any] | None = None,
-    path: Path | None = None,
+    confidence: float,
+    certify: str | float,
+    strategies: Sequence[str] | None,
+    seed: int,
+    n_jobs: int | None,
+    on_training: Callable[[Progress], None],
+    on_reply: Callable[[str, Reply | None], None],
+    path: Path | None,
 ) -> Outcome:
     """Train a committee, steer it to the preferences one after the other, and certify it.
 
@@ -234,18 +219,25 @@ def run_request(
         The preferences, one for each step; the bounds of earlier steps still hold.
     confidence, certify, n_jobs
         As in :meth:`Dialog.from_data`.
-    strategies : sequence of str, optional
+    strategies : sequence of str or None
         As in :meth:`Dialog.prefer`.
-    seed : int or None
+    seed : int
         The ``random_state`` of :meth:`Dialog.from_data`.
-    on_training : callable, optional
+    on_training : callable
         Called after each trained model.
-    on_reply : callable, optional
+    on_reply : callable
         Called with the preference and None when a step starts, then with each better reply.
-    path : Path, optional
+    path : Path or None
         The file that the dialog is written to after every step.
     """
-    check_request(samples, wants, confidence, strategies)
+    # What is wrong is refused before minutes of training.
+    check_confidence(confidence, "run_request")
+    get_strategies(strategies, "run_request")
+    classes, sizes = np.unique(samples.y, return_counts=True)
+    if len(classes) > 1:  # otherwise the dialog raises the error
+        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
+        for want in wants:
+            want.check_counts(matrix)
     dialog = Dialog.from_data(
         samples.X,
         samples.y,
@@ -262,25 +254,10 @@ def run_request(
     if path is not None:
         dialog.autosave(path)
     for want in wants:
-        if on_reply is not None:
-            on_reply(str(want), None)
-        dialog.prefer(
-            want, keep=True, strategies=strategies, callback=_pass_on(on_reply, str(want))
-        )
+        on_reply(str(want), None)
+        dialog.prefer(want, keep=True, strategies=strategies, callback=partial(on_reply, str(want)))
     try:
         model = dialog.accept(confidence=confidence)
     except GuaranteeError as error:
         return Outcome.of(samples, dialog, confidence, refusal=str(error))
     return Outcome.of(samples, dialog, confidence, model)
-
-
-def _pass_on(
-    on_reply: Callable[[str, Reply | None], Any] | None, want: str
-) -> Callable[[Reply], None]:
-    """Return a callback for the dialog that returns None: a true value would stop the search."""
-
-    def callback(reply: Reply) -> None:
-        if on_reply is not None:
-            on_reply(want, reply)
-
-    return callback

@@ -6,9 +6,6 @@ control characters are replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from margrave._messages import format_count, missing_extra, name_class
@@ -28,17 +25,11 @@ if TYPE_CHECKING:
     from margrave.steer import Reply
 
 
-@dataclass
 class Printer:
-    """Prints text to a terminal or a file.
+    """Prints text to a terminal or a file."""
 
-    Attributes
-    ----------
-    console : Console
-        The console to print to.
-    """
-
-    console: Console = field(default_factory=lambda: Console(highlight=False))
+    def __init__(self) -> None:
+        self.console = Console(highlight=False)
 
     def text(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print lines literally."""
@@ -52,52 +43,41 @@ class Printer:
         self.text(text, indent=2)
 
 
-@contextmanager
-def progress(shown: bool) -> Iterator[Bars]:
-    """Show progress bars on the standard error if it is a terminal."""
-    console = Console(stderr=True, highlight=False)
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[status]}", markup=False),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not (shown and console.is_terminal),
-    )
-    with bars:
-        yield Bars(bars)
+class Bars(Progress):
+    """The progress bars of one request, on the standard error if it is a terminal.
 
-
-@dataclass
-class Bars:
-    """The progress bars of one request: one for the training, one for each preference.
-
-    Attributes
-    ----------
-    bars : rich.progress.Progress
-        The bars.
+    There is one bar for the training, and one for each preference.
     """
 
-    bars: Progress
+    def __init__(self, *, shown: bool) -> None:
+        console = Console(stderr=True, highlight=False)
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[status]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not (shown and console.is_terminal),
+        )
 
     def training(self, at: Training) -> None:
         """Update the bar of the training after a model was trained."""
-        if not self.bars.task_ids:
-            self.bars.add_task("training the members", total=at.total, status="")
+        if not self.task_ids:
+            self.add_task("training the members", total=at.total, status="")
         status = f"{at.done} of {at.total} models ({at.member})"
-        self.bars.update(self.bars.task_ids[0], completed=at.done, status=status)
+        self.update(self.task_ids[0], completed=at.done, status=status)
 
     def reply(self, want: str, reply: Reply | None) -> None:
         """Add a bar for a preference, or update it after a better reply."""
         if reply is None:
-            for done in self.bars.task_ids[1:]:
-                self.bars.update(done, total=1, completed=1)
-            self.bars.add_task(replace_control(want), total=None, status="searching")
+            for done in self.task_ids[1:]:
+                self.update(done, total=1, completed=1)
+            self.add_task(replace_control(want), total=None, status="searching")
             return
         status = "met" if reply.met else f"{format_count(reply.shortfall)} short"
-        self.bars.update(self.bars.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
+        self.update(self.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
 
 
 def print_outcome(printer: Printer, outcome: Outcome) -> None:

@@ -27,16 +27,19 @@ class MargraveError(ValueError):
     fields : dict
         The values that the message mentions, ready for JSON. A value that JSON cannot hold is its
         ``repr``.
+    summary : str
+        The message without lines that quote the input.
     """
 
     __module__ = "margrave"  # the public name, shown in tracebacks
 
     code: str
     fields: dict[str, Any]
+    summary: str
 
     def __init__(self, message: str, *, code: str, **fields: Any) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.summary = code, message
         self.fields = {name: json_ready(value) for name, value in fields.items()}
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -19,15 +20,27 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._messages import missing_extra
+from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
-from margrave.app.words import one_line, replace_control
 
 if TYPE_CHECKING:
-    from margrave.app.folder import FolderOutcome
     from margrave.app.request import Outcome
-    from margrave.app.terminal import Printer
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
+
+# The options and arguments that give the parameters of the library.
+_OPTIONS = {
+    **{
+        name: f"--{name}"
+        for name in (
+            *("certify", "confidence", "decimal", "dialog", "drop", "encoding", "group", "limit"),
+            *("out", "positive", "report", "strategies", "target", "time"),
+        )
+    },
+    "data": "DATA",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -45,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.exit(_report_error("interrupted; nothing more is written.", INTERRUPTED, arguments))
+        stopped = InterruptedError("interrupted; nothing more is written.")
+        sys.exit(_report_error(stopped, INTERRUPTED, arguments))
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -60,28 +74,25 @@ def _run(arguments: list[str]) -> int:
     if not arguments:
         parser.print_help()
         return BAD_INPUT
-    options = vars(parser.parse_args(arguments))
-    commands: dict[str, Callable[..., int]] = {
-        "steer": partial(steer, arguments),
+    options = parser.parse_args(arguments)
+    commands: dict[str, Callable[[Namespace], int]] = {
+        "steer": partial(steer, command=shlex.join(["margrave", *arguments])),
         "predict": predict,
         "check": check,
         "card": card,
         "studio": studio,
         "data": data,
     }
-    return commands[options.pop("command")](**options)
+    return commands[options.command](options)
 
 
-def _report_error(error: str | Exception, code: int, arguments: Sequence[str]) -> int:
+def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
     """Print an error in one line; return the exit code."""
-    line = replace_control(one_line(str(error)))
+    line = replace_control(describe_error(error, _OPTIONS.get))
     if "--json" in arguments:
-        record = {"error": line, "exit_code": code}
-        # An error about an option may wrap one of the library.
-        for each in (error, getattr(error, "__cause__", None)):
-            if isinstance(each, MargraveError):
-                record |= {"code": each.code, "fields": each.fields}
-                break
+        record: dict[str, Any] = {"error": line, "exit_code": code}
+        if isinstance(error, MargraveError):
+            record |= {"code": error.code, "fields": error.fields}
         _print_json(record)
     sys.stderr.write(f"margrave: {line}\n")
     return code
@@ -93,45 +104,25 @@ def _print_json(record: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
 
 
-def steer(
-    arguments: Sequence[str],
-    *,
-    data: str,
-    limit: Sequence[str],
-    out: Path,
-    target: str | None,
-    positive: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    confidence: float,
-    certify: str,
-    group: str | None,
-    time: str | None,
-    drop: Sequence[str] | None,
-    strategies: str | None,
-    seed: int,
-    jobs: int | None,
-    report: Path | None,
-    dialog: Path | None,
-    cluster: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def steer(options: Namespace, command: str) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
     from margrave.app.request import read_fraction, read_limit, run_request
     from margrave.app.samples import find_table, samples_of
-    from margrave.app.terminal import progress
+    from margrave.app.terminal import Bars
 
-    _check_paths({"--out": out, "--report": report, "--dialog": dialog}, data)
-    _check_text_format(Path(data), encoding, decimal)
-    chosen = (
-        None if strategies is None else [strategy.strip() for strategy in strategies.split(",")]
-    )
-    fraction, wants = read_fraction(certify), [read_limit(text) for text in limit]
-    run: Callable[..., Outcome | FolderOutcome]
+    names = ("out", "report", "dialog")
+    _check_paths({f"--{name}": getattr(options, name) for name in names}, options.data)
+    _check_text_format(Path(options.data), options)
+    strategies = None
+    if options.strategies is not None:
+        strategies = [strategy.strip() for strategy in options.strategies.split(",")]
+    certify, wants = read_fraction(options.certify), [read_limit(text) for text in options.limit]
+    columns = {name: getattr(options, name) for name in ("target", "positive", "drop")}
+    in_memory = {name: getattr(options, name) for name in ("group", "time")}
+    run: Callable[..., Outcome]
     with ExitStack() as stack:
-        stack.enter_context(_use_cluster(cluster))
-        if Path(data).is_dir():
+        stack.enter_context(_use_cluster(options.cluster))
+        if Path(options.data).is_dir():
             from margrave.app.folder import (
                 check_folder_options,
                 describe_folder,
@@ -139,35 +130,32 @@ def steer(
                 use_cluster,
             )
 
-            in_memory = {"--group": group, "--time": time, "--report": report, "--dialog": dialog}
-            check_folder_options(in_memory, chosen)
-            run = partial(
-                run_folder,
-                describe_folder(Path(data), target=target, positive=positive, drop=drop or ()),
-            )
-            stack.enter_context(use_cluster(None, local=cluster is None))
+            in_memory |= {"report": options.report, "dialog": options.dialog}
+            check_folder_options(in_memory, strategies)
+            run = partial(run_folder, describe_folder(Path(options.data), **columns))
+            if options.cluster is None:
+                stack.enter_context(use_cluster(None))
         else:
-            samples = samples_of(
-                find_table(data, encoding=encoding, decimal=decimal),
-                target=target,
-                positive=positive,
-                group=group,
-                time=time,
-                drop=drop or (),
-            )
-            run = partial(run_request, samples, strategies=chosen, path=dialog)
-        bars = stack.enter_context(progress(shown=not quiet))
+            table = find_table(options.data, encoding=options.encoding, decimal=options.decimal)
+            samples = samples_of(table, **columns, **in_memory)
+            run = partial(run_request, samples, strategies=strategies, path=options.dialog)
+        bars = stack.enter_context(Bars(shown=not options.quiet))
         outcome = run(
             wants,
-            confidence=confidence,
-            certify=fraction,
-            seed=seed,
-            n_jobs=jobs,
+            confidence=options.confidence,
+            certify=certify,
+            seed=options.seed,
+            n_jobs=options.jobs,
             on_training=bars.training,
             on_reply=bars.reply,
         )
-    written = _write_files(outcome, out, dialog, report, ["margrave", *arguments])
-    _print_result(outcome, written, out, as_json, quiet)
+    if outcome.model is not None:
+        outcome.model.save(options.out)
+    if options.report is not None:
+        from margrave.app.report import page, write_page
+
+        write_page(page(outcome, command), options.report)
+    _print_result(outcome, options)
     return outcome.exit_code
 
 
@@ -180,46 +168,29 @@ def _use_cluster(address: str | None) -> Any:
     return use_cluster(address)
 
 
-def _print_result(
-    outcome: Outcome | FolderOutcome,
-    written: dict[str, str | None],
-    out: Path,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def _print_result(outcome: Outcome, options: Namespace) -> None:
     """Print the outcome of a request and the files written."""
-    if as_json:
-        from margrave.app.records import outcome_record
-
-        _print_json(outcome_record(outcome) | written)
-    elif not quiet:
+    model = None if outcome.model is None else options.out
+    paths = {"model": model, "dialog": options.dialog, "report": options.report}
+    if options.json:
+        written = {kind: None if path is None else str(path) for kind, path in paths.items()}
+        _print_json(outcome.to_dict() | written)
+    elif not options.quiet:
         from margrave.app.terminal import Printer, print_outcome
 
         printer = Printer()
         print_outcome(printer, outcome)
-        _print_written(printer, written, out)
-    if outcome.exit_code and (quiet or as_json):
+        for kind, path in paths.items():
+            if path is not None:
+                printer.text(f"The {kind} was written to {path}.")
+        if model is None:
+            older = f" {options.out} is from an earlier run." if options.out.exists() else ""
+            printer.text(f"No model was written.{older}")
+        else:
+            usage = f"margrave predict {shlex.quote(str(model))} NEW.csv --out predictions.csv"
+            printer.text(f"To use it: {usage}")
+    if outcome.exit_code and (options.quiet or options.json):
         sys.stderr.write(f"margrave: {replace_control(outcome.describe())}\n")
-
-
-def _write_files(
-    outcome: Outcome | FolderOutcome,
-    out: Path,
-    dialog: Path | None,
-    report: Path | None,
-    command: Sequence[str],
-) -> dict[str, str | None]:
-    """Write the model and the report; return the path of each file, None for one not written."""
-    from margrave.app.request import Outcome
-
-    if outcome.model is not None:
-        outcome.model.save(out)
-    if report is not None and isinstance(outcome, Outcome):
-        from margrave.app.report import page, write_page
-
-        write_page(page(outcome, shlex.join(command)), report)
-    written = {"model": out if outcome.model else None, "dialog": dialog, "report": report}
-    return {kind: None if path is None else str(path) for kind, path in written.items()}
 
 
 def _check_paths(paths: dict[str, Path | None], data: str) -> None:
@@ -243,51 +214,31 @@ def _check_paths(paths: dict[str, Path | None], data: str) -> None:
             raise ValueError(f"{option} must name a file of its own; {path} is also {other}.")
 
 
-def _check_text_format(path: Path, encoding: str | None, decimal: str | None) -> None:
+def _check_text_format(path: Path, options: Namespace) -> None:
     """Refuse the options of a text file for a folder."""
-    if path.is_dir() and not (encoding is None and decimal is None):
+    if path.is_dir() and not (options.encoding is None and options.decimal is None):
         raise ValueError(
             f"--encoding and --decimal must be left out for a folder of Parquet files; got them "
             f"for {path}."
         )
 
 
-def _print_written(printer: Printer, written: dict[str, str | None], out: Path) -> None:
-    for kind, path in written.items():
-        if path is not None:
-            printer.text(f"The {kind} was written to {path}.")
-    if written["model"] is None:
-        older = f" {out} is from an earlier run." if out.exists() else ""
-        printer.text(f"No model was written.{older}")
-    else:
-        model = shlex.quote(written["model"])
-        printer.text(f"To use it: margrave predict {model} NEW.csv --out predictions.csv")
-
-
-def predict(
-    *,
-    model: Path,
-    new: Path,
-    out: Path | None,
-    encoding: str | None,
-    decimal: str | None,
-    cluster: str | None,
-    as_json: bool,
-) -> int:
+def predict(options: Namespace) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
     from margrave.app.predictions import predict_folder, predict_rows, select_features
     from margrave.app.tables import csv_text, read_table, write_table
     from margrave.steer import SteeredClassifier
 
-    _check_text_format(new, encoding, decimal)
+    new, out = options.new, options.out
+    _check_text_format(new, options)
     if not new.is_dir():
         _check_paths({"--out": out}, str(new))
-    classifier = SteeredClassifier.load(model)
-    with _use_cluster(cluster):
+    classifier = SteeredClassifier.load(options.model)
+    with _use_cluster(options.cluster):
         if new.is_dir():
             record = predict_folder(classifier, new, out)
         else:
-            table = read_table(new, encoding=encoding, decimal=decimal)
+            table = read_table(new, encoding=options.encoding, decimal=options.decimal)
             X, ignored = select_features(classifier, table)
             predictions = predict_rows(classifier, X)
             if out is not None:
@@ -299,7 +250,7 @@ def predict(
         columns = "column" if len(ignored) == 1 else "columns"
         message = f"margrave: {new.name}: the model does not use the {columns} {names}."
         sys.stderr.write(replace_control(message) + "\n")
-    if as_json:
+    if options.json:
         rows = {"predictions": predictions.to_dict("records")} if out is None else {"out": str(out)}
         _print_json(record | rows)
     elif out is None:
@@ -308,9 +259,7 @@ def predict(
     return 0
 
 
-def check(
-    *, model: Path, labelled: Path, target: str, encoding: str | None, decimal: str | None
-) -> int:
+def check(options: Namespace) -> int:
     """Check a guarantee on newly labelled rows; the exit code is 4 if it no longer holds."""
     from margrave.app.predictions import check_folder, select_features
     from margrave.app.samples import Table, read_labels
@@ -318,13 +267,14 @@ def check(
     from margrave.app.terminal import Printer
     from margrave.steer import SteeredClassifier
 
-    _check_text_format(labelled, encoding, decimal)
-    classifier = SteeredClassifier.load(model)
+    labelled, target = options.labelled, options.target
+    _check_text_format(labelled, options)
+    classifier = SteeredClassifier.load(options.model)
     if labelled.is_dir():
         result = check_folder(classifier, labelled, target)
     else:
-        frame = read_table(labelled, encoding=encoding, decimal=decimal)
-        table = Table(frame, labelled.name, labelled, encoding=encoding)
+        frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
+        table = Table(frame, labelled.name, labelled, encoding=options.encoding)
         y = read_labels(table, target, classifier.classes_)
         X, _ = select_features(classifier, table.frame.drop(columns=target))
         result = classifier.check(X, y)
@@ -334,28 +284,22 @@ def check(
     return ALARM if result.alarm else 0
 
 
-def card(*, model: Path) -> int:
+def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
     from margrave.steer import SteeredClassifier
 
-    sys.stdout.write(replace_control(SteeredClassifier.load(model).model_card()))
+    sys.stdout.write(replace_control(SteeredClassifier.load(options.model).model_card()))
     return 0
 
 
-def studio(
-    *,
-    data: str | None,
-    target: str | None,
-    positive: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    port: int | None,
-    host: str,
-    store: str | None,
-    token: str | None,
-    browser: bool,
-) -> int:
+def studio(options: Namespace) -> int:
     """Start the studio: steer a classifier by its confusion matrix in a browser."""
+    table = [getattr(options, name) for name in ("target", "positive", "encoding", "decimal")]
+    if options.data is None and any(given is not None for given in table):
+        raise ValueError(
+            "--target, --positive, --encoding and --decimal need DATA, which is missing."
+        )
+    _print_stage("Starting the studio ...")  # the imports take seconds
     import webbrowser
 
     try:
@@ -370,15 +314,14 @@ def studio(
         for place, url in zip(("Margrave studio", "From other machines"), urls, strict=False):
             sys.stdout.write(f"{place}: {url}\n")
         sys.stdout.flush()
-        if browser:
+        if options.browser:
             webbrowser.open(urls[0])
 
-    if data is None and any(each is not None for each in (target, positive, encoding, decimal)):
-        raise ValueError(
-            "--target, --positive, --encoding and --decimal need DATA, which is missing."
-        )
-    settings = Settings.of(host=host, port=port or 0, store=store, token=token)
-    begin = None if data is None else Beginning(data, target, positive, encoding, decimal)
+    port, begin = options.port, None
+    settings = Settings.of(options.host, port or 0, options.store, options.token)
+    if options.data is not None:
+        begin = Beginning(options.data, *table)
+        _print_stage(f"Reading {options.data} ...")
     try:
         serve(settings, port, begin, ready)
     except StoreError as error:
@@ -386,13 +329,19 @@ def studio(
     return 0
 
 
-def data(*, name: str | None, out: Path | None) -> int:
+def _print_stage(text: str) -> None:
+    """Print what the command does now, at once."""
+    sys.stderr.write(replace_control(text) + "\n")
+    sys.stderr.flush()
+
+
+def data(options: Namespace) -> int:
     """List the data sets, describe one, or write one to a file."""
     from margrave import datasets
     from margrave.app.tables import write_table
     from margrave.app.terminal import Printer
 
-    printer = Printer()
+    name, out, printer = options.name, options.out, Printer()
     if name is None and out is not None:
         raise ValueError("--out needs the NAME of a data set, which is missing.")
     if name is None:

@@ -37,9 +37,9 @@ def outcome(wants, labels=("ham", EVIL), committee=None, time=None):
         dialog.prefer(want, keep=True, strategies=["move", "reject", "reweight"])
     samples = Samples(Table(X, f"{EVIL}.csv"), EVIL, X, y, positive, time=time)
     try:
-        return Outcome(samples, dialog, 0.95, dialog.accept())
+        return Outcome.of(samples, dialog, 0.95, dialog.accept())
     except GuaranteeError as error:
-        return Outcome(samples, dialog, 0.95, refusal=str(error))
+        return Outcome.of(samples, dialog, 0.95, refusal=str(error))
 
 
 class Tags(HTMLParser):

@@ -1,6 +1,13 @@
-"""What the tests of the store run in other processes."""
+"""Dialogs for the tests of the store, and what these run in other processes."""
 
-from margrave.studio.store import Store, StoreError
+import time
+
+from margrave.studio.store import Conflict, StepRow, Store, StoreError
+
+
+def values(row):
+    """The loaded values of a row."""
+    return {name: value for name, value in vars(row).items() if not name.startswith("_")}
 
 
 def record(number):
@@ -11,30 +18,67 @@ def piece(number):
     return bytes([number % 256]) * (1000 + number)
 
 
-def add_step(store, dialog_id, number, parent, **stands):
+def new_step(number, parent=None):
+    parent = max(0, number - 1) if parent is None else parent
+    return StepRow(number=number, parent=parent, record=record(number), piece=piece(number))
+
+
+def add_step(store, dialog_id, number, parent=None, **more):
     """Add a step as the studio does."""
-    stands = {"position": number, "undone": []} | stands
-    return store.add_step(dialog_id, number, parent, record(number), piece(number), **stands)
+    steps = [new_step(number, parent)]
+    return store.change(dialog_id, steps=steps, **{"position": number, "undone": [], **more})
 
 
-def add_steps(url, dialog_id, first, told):
-    """Add steps without end, and tell the number of each after it was stored."""
+def add_trained(store, owner="local", title="Spam"):
+    """Add a dialog with its start."""
+    dialog_id = store.add_dialog(owner, title, None, {"kind": "committee"}).id
+    add_step(store, dialog_id, 0, base=b"base", state="ready", facts={"n": 3})
+    return dialog_id
+
+
+# In other processes
+
+
+def add_steps(url, dialog_id, first, report):
+    """Add steps without end, and report the number of each after it was stored."""
     with Store(url) as store:
         number = first
         while True:
-            add_step(store, dialog_id, number, number - 1)
-            told.send(number)
+            add_step(store, dialog_id, number)
+            report.send(number)
             number += 1
 
 
-def open_at_once(url, barrier, told):
-    """Open a new store when all are there to do so, and tell what comes of it."""
+def open_at_once(url, barrier, report):
+    """Open a new store when all processes are ready to do so, and report what happens."""
     store = Store(url)
     barrier.wait(60)
     try:
         store.open()
         store.add_user("local")
-        told.send(store.has_user("local"))
+        report.send(store.has_user("local"))
     except StoreError as error:
-        told.send(str(error))
+        report.send(str(error))
     store.close()
+
+
+def change_at_once(url, dialog_id, revision, barrier, report):
+    """Change a dialog when all processes are ready to do so; report whether it was changed."""
+    with Store(url) as store:
+        barrier.wait(60)
+        try:
+            report.send(store.change(dialog_id, revision=revision) == revision + 1)
+        except Conflict:
+            report.send(False)
+
+
+def claim(url, report):
+    """Claim a store, report the error or None, and keep the claim until the process ends."""
+    with Store(url) as store:
+        try:
+            store.claim("http://127.0.0.1:9/")
+        except StoreError as error:
+            report.send(str(error))
+        else:
+            report.send(None)
+            time.sleep(600)

@@ -262,16 +262,16 @@ def test_the_whole_story(client):
     (line,) = [one for one in client.ok("/dialogs")["dialogs"] if one["title"] == "The story"]
     told = {
         key: line[key]
-        for key in ("table", "kind", "state", "steps", "preference", "met", "accepted")
+        for key in ("table_name", "kind", "state", "n_steps", "preference", "met", "n_accepted")
     }
     assert told == {
-        "table": "pima",
+        "table_name": "pima",
         "kind": "committee",
         "state": "ready",
-        "steps": 5,
+        "n_steps": 5,
         "preference": "fn <= 60",
         "met": True,
-        "accepted": 1,
+        "n_accepted": 1,
     }
 
 
@@ -319,16 +319,15 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
 def test_a_program_is_tuned_node_by_node_and_grown(client):
     name = client.dialog("pima", kind="program", members=None, levels=2)
     told = client.ok(f"{name}/program")
-    assert (told["levels"], len(told["nodes"])) == (2, 6)
-    assert told["weak"]
-    node = told["weak"][0]
-    before = next(one for one in told["nodes"] if one["id"] == node)["matrix"]["counts"]
+    assert (told["n_levels"], len(told["nodes"])) == (2, 6)
+    node = next(one["id"] for one in told["nodes"] if one["weak"])
+    before = next(one for one in told["nodes"] if one["id"] == node)["confusion"]["counts"]
     want = f"fn <= {before[1][0] // 2}"
     tuned = client.finished(client.post(f"{name}/program/tune", {"node": node, "wants": [want]}))
     assert (tuned["kind"], tuned["state"], tuned["result"]) == ("nodes", "done", {"step": 1})
     told = client.ok(f"{name}/program")
     after = next(one for one in told["nodes"] if one["id"] == node)
-    assert after["matrix"]["counts"][1][0] <= before[1][0] // 2
+    assert after["confusion"]["counts"][1][0] <= before[1][0] // 2
     assert after["tuned"] == want
     step = client.ok(name)["steps"][1]
     assert (step["strategy"], step["preference"], step["met"]) == ("nodes", None, True)
@@ -336,12 +335,12 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 1}))
     assert (grown["kind"], grown["result"]) == ("grow", {"step": 2})
     told = client.ok(f"{name}/program")
-    assert (told["levels"], len(told["nodes"])) == (3, 10)
+    assert (told["n_levels"], len(told["nodes"])) == (3, 10)
     assert next(one for one in told["nodes"] if one["id"] == node)["tuned"] == want
     assert numbers(client.ok(name)["steps"][2]["note"]) == [1, 3]  # level more, to so many
     client.ok(f"{name}/goto", {"step": 0})
     told = client.ok(f"{name}/program")
-    assert told["levels"] == 2
+    assert told["n_levels"] == 2
     assert all(one["tuned"] is None for one in told["nodes"])
     unknown = client.post(f"{name}/program/tune", {"node": "9-9", "wants": ["fn <= 5"]})
     assert (unknown.status_code, "'9-9'" in unknown.json()["error"]) == (400, True)
@@ -355,7 +354,7 @@ def test_three_classes(client):
     name = client.dialog("iris", members=["logistic"], certify=0.3)
     record = client.ok(name)
     assert (len(record["classes"]), record["positive"]) == (3, None)
-    assert all(len(row) == 4 for row in record["steps"][0]["matrix"]["counts"])
+    assert all(len(row) == 4 for row in record["steps"][0]["after"]["counts"])
     edit = {"true": "versicolor", "predicted": "virginica", "to": 0}
     read = client.ok(f"{name}/read", {"edits": [edit]})
     assert read["preference"] == "errors(versicolor -> virginica) <= 0"
@@ -363,7 +362,7 @@ def test_three_classes(client):
     assert lacks(sentence, 0, 35, "versicolor", "virginica") == []
     step = client.asked(name, read["preference"], strategies=["move"])
     assert step["met"]
-    assert step["matrix"]["counts"][1][2] == 0
+    assert step["after"]["counts"][1][2] == 0
     unclear = client.ok(f"{name}/read", {"wants": ["fp <= 3"]})
     assert lacks(unclear["error"], "fp", 3) == []
     assert client.get(f"{name}/frontier").status_code == 400
@@ -468,7 +467,7 @@ def test_an_error_of_the_library_has_its_code_and_fields(client, dialog):
 )
 def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog, body, place):
     answer = client.http.post(f"/api{dialog}/prefer", json=body)
-    assert (answer.status_code, list(answer.json())) == (422, ["error"])
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     found, _, why = answer.json()["error"].partition(": ")
     assert why
     assert found == place or (place is None and found not in ("wants", "keep", "strategies", "at"))
@@ -532,7 +531,8 @@ def test_what_is_not_there_is_not_found(client):
         ("/zzz", ""),
     ):
         answer = client.get(path)
-        assert (answer.status_code, list(answer.json())) == (404, ["error"])
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "not_found"
         assert kind in answer.json()["error"]
     answer = client.post("/dialogs", {"table": "zzz", "target": "target"})
     assert (answer.status_code, "table" in answer.json()["error"]) == (404, True)
@@ -542,7 +542,8 @@ def test_models_that_were_not_accepted_are_not_found(client, dialog):
     for number in (0, 1, -1, 10**20):
         for name in ("model.skops", "model.onnx", "card.md", "certificate.json"):
             answer = client.get(f"{dialog}/accepted/{number}/{name}")
-            assert (answer.status_code, list(answer.json())) == (404, ["error"])
+            assert answer.status_code == 404
+        assert answer.json()["code"] == "not_found"
     assert client.get(f"{dialog}/accepted/one/card.md").status_code == 422
 
 
@@ -562,11 +563,11 @@ def test_an_error_of_our_own_shows_nothing_of_it(studio, dialog, monkeypatch):
     def broken(*_):
         raise RuntimeError("/home/somebody/secret.py")
 
-    monkeypatch.setattr("margrave.studio.views.members_record", broken)
+    monkeypatch.setattr("margrave.studio.views.Members.of", broken)
     with connected(studio[0].settings) as own:  # its line is broken afterwards
         answer = own.get(f"{dialog}/members")
     assert answer.status_code == 500
-    assert set(answer.json()) == {"error"}
+    assert answer.json()["code"] == "internal"
     assert "secret" not in answer.text
     assert "Traceback" not in answer.text
 
@@ -614,7 +615,7 @@ def test_a_dialog_at_work_is_not_changed_but_can_be_read(client, held):
         ("program/tune", {"node": "0-0", "wants": ["fp <= 5"]}),
     ):
         answer = client.post(f"{name}/{path}", body)
-        assert (answer.status_code, answer.json()) == (409, {"error": BUSY}), path
+        assert (answer.status_code, answer.json()["error"]) == (409, BUSY), path
     record = client.ok(name)
     assert (record["state"], record["position"], len(record["steps"])) == ("ready", 0, 1)
     assert (record["job"]["id"], record["job"]["state"]) == (job, "running")
@@ -658,7 +659,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far(client, held):
     step = record["steps"][1]
     assert (record["position"], step["cancelled"], step["final"]) == (1, True, True)
     assert step["preference"] == "fp <= 30"
-    assert step["matrix"] == running["reply"]["matrix"]
+    assert step["after"] == running["reply"]["after"]
     assert step["strategy"] in CHEAP
     after = client.ok(f"/jobs/{job}/cancel", {})  # too late, and no error
     assert after["state"] == "done"
@@ -878,8 +879,7 @@ def test_files_that_are_no_tables_are_refused(client):
     assert answer.status_code == 415
     assert "multipart/form-data" in answer.json()["error"]
     answer = post("/api/tables", content=b"x", headers={"Content-Type": "multipart/form-data"})
-    assert answer.status_code in (400, 422)
-    assert set(answer.json()) == {"error"}
+    assert (answer.status_code, answer.json()["code"]) in ((400, "bad_request"), (422, "invalid"))
 
 
 @pytest.mark.slow
@@ -964,7 +964,7 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
     record = client.ok(name)
-    classes, counts = record["classes"], record["steps"][0]["matrix"]["counts"]
+    classes, counts = record["classes"], record["steps"][0]["after"]["counts"]
     assert [type(label) for label in classes] == [type(LABELS[kind][0])] * len(classes)
     assert set(classes) == set(LABELS[kind])
     for i, true in enumerate(classes):
@@ -981,7 +981,7 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
     edit = {"true": classes[0], "predicted": classes[1], "to": 0}
     wanted = client.ok(f"{name}/read", {"edits": [edit]})["preference"]
     step = client.asked(name, wanted, strategies=["move"])
-    assert step["matrix"]["counts"][0][1] == 0
+    assert step["after"]["counts"][0][1] == 0
     table = client.get(f"{name}/rows.csv").text
     assert not re.search(r"(^|,)[=@]", table, re.MULTILINE)
 

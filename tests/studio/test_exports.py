@@ -89,7 +89,7 @@ def replayed(client, name, folder, **files):
 
 
 def matrices(record):
-    return [step["matrix"]["counts"] for step in record["steps"]]
+    return [step["after"]["counts"] for step in record["steps"]]
 
 
 # Models
@@ -325,7 +325,7 @@ def test_a_script_uses_the_strategies_that_were_allowed(client, tmp_path):
     step = client.asked(name, "fp <= 3, rejected <= 60%", strategies=["move"])
     assert step["strategy"] == "move"
     dialog, _ = replayed(client, name, tmp_path)
-    assert dialog.reply.after.counts.tolist() == step["matrix"]["counts"]
+    assert dialog.reply.after.counts.tolist() == step["after"]["counts"]
 
 
 def test_a_script_spends_what_was_used_up(client, tmp_path):

@@ -135,7 +135,7 @@ def shared():
 
 def error(answer, status):
     assert answer.status_code == status, answer.text
-    assert list(answer.json()) == ["error"]
+    assert set(answer.json()) == {"error", "code", "fields"}
     sentence = answer.json()["error"]
     assert sentence.endswith(".")
     assert answer.headers["Content-Security-Policy"] == POLICY

@@ -46,7 +46,8 @@ def refused(capsys, tmp_path, monkeypatch):
             cli.main(["studio", "--no-browser", *map(str, arguments)])
         told = capsys.readouterr()
         assert (end.value.code, told.out) == (2, "")
-        return told.err
+        lines = told.err.splitlines(keepends=True)
+        return "".join(line for line in lines if not line.endswith(" ...\n"))  # without its stages
 
     monkeypatch.setattr(launch, "open_studio", noted)
     yield run
@@ -125,6 +126,8 @@ def test_what_cannot_be_started_lets_go_of_the_store(refused, tmp_path):
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_interrupted(start_studio):
     studio = start_studio("iris")
+    assert [line.split()[-1] for line in studio.errors.splitlines()] == ["...", "..."]
+    assert "iris" in studio.errors
     base, _, place = studio.url.partition("#")
     assert place.startswith("/d/")
     with httpx.Client(base_url=base, trust_env=False, timeout=30) as http:
@@ -149,6 +152,20 @@ def test_in_the_background_it_serves_until_it_is_terminated(start_studio):
     assert "Traceback" not in studio.errors
     with Store(studio.store) as store:
         store.claim("another")  # it has let go of the store
+
+
+def test_it_says_that_it_starts_before_it_loads_a_server():
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from margrave.cli import main; main(['studio', '--no-browser'])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    stage, error = done.stderr.splitlines()
+    assert stage.endswith(" ...")
+    assert "uvicorn" in error
+    assert done.returncode == 2
 
 
 @pytest.mark.slow
@@ -356,7 +373,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
         dialog.prefer("fp <= 20", strategies=["move"])
         record = user.ok(name)
         assert (record["position"], len(record["steps"])) == (3, 4)
-        assert record["steps"][3]["matrix"]["counts"] == dialog.confusion.counts.tolist()
+        assert record["steps"][3]["after"]["counts"] == dialog.confusion.counts.tolist()
         total = user.ok(f"{name}/rows", params={"true": "neg", "predicted": "pos"})["total"]
         assert total == dialog.confusion.fp
         dialog.goto(1)

@@ -22,9 +22,9 @@ def story(studio, number):
         dialog = user.dialog("pima", members=["logistic"], title=f"of user {number}")
         step = user.asked(dialog, f"fp <= {20 + number}")
         assert step["met"]
-        assert step["matrix"]["counts"][0][1] <= 20 + number
+        assert step["after"]["counts"][0][1] <= 20 + number
         rows = user.ok(f"{dialog}/rows", params={"true": "neg", "predicted": "pos"})
-        assert rows["total"] == step["matrix"]["counts"][0][1]
+        assert rows["total"] == step["after"]["counts"][0][1]
         lines = user.ok("/dialogs")["dialogs"]
         assert [line["title"] for line in lines] == [f"of user {number}"]
         return dialog, dict(user.http.cookies)
@@ -45,7 +45,7 @@ def test_twenty_dialogs_at_once(studio):
             assert stranger.post(f"{dialog}/undo").status_code == 404
             stranger.http.cookies.update(cookies)
             assert stranger.ok(dialog)["steps"][1]["preference"] == f"fp <= {20 + number}"
-            assert len(stranger.ok(f"{dialog}/frontier")["trajectory"]) == 2
+            assert stranger.ok(f"{dialog}/frontier")["best"]
 
 
 def test_too_many_requests_of_one_user_are_refused(studio):

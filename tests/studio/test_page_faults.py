@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
-from tests.studio.browser import axe
+from tests.studio.browser import axe, overflow
 from tests.studio.page_parts import (
     AWAY,
     LONG,
@@ -70,15 +70,19 @@ def test_files_that_are_no_tables_are_refused(show, tmp_path):
         assert "/" not in text
 
 
-def test_a_file_in_another_encoding_is_read_after_a_question(show, user, tmp_path):
+def test_a_file_in_another_encoding_is_read_after_a_question(
+    open_page, studio_server, user, tmp_path
+):
     """The page shows what the text would be, and sends the file again as its user says."""
-    page = show("#/new", allow=(REFUSED.format(400),))
+    url, allow = f"{studio_server.url}#/new", (REFUSED.format(400),)
+    page = open_page(url, viewport=(390, 800), allow=allow)
     text = table(senders=("Zoé", "bob", "carol")).decode().replace(",", ";").replace(".", ",")
     (tmp_path / "café.csv").write_bytes(text.encode("cp1252"))
     page.locator("input[type=file]").set_input_files(tmp_path / "café.csv")
     question = page.locator(".notice-warn")
     tells(question, "café.csv", "Windows-1252", "Zoé")
     assert axe(page) == []
+    assert overflow(page) == []
     button(page, Name.READ_SO).click()
     expect(page.get_by_role("heading", name="café.csv")).to_be_visible(timeout=LONG)
     read = user.ok(f"/tables/{page.url.rpartition('/')[2]}")

@@ -553,7 +553,7 @@ def test_a_first_answer_is_shown_while_better_ones_are_looked_for(show, user, ma
         content_type="text/event-stream", body=f"event: reply\ndata: {json.dumps(first)}\n\n"
     )
     expect(reply(page).locator(".reply-live")).to_be_visible()
-    assert matrix(page) == first["matrix"]["counts"]
+    assert matrix(page) == first["after"]["counts"]
     button(page, Name.STOP).click()
     until_some(page, looks)  # the stream broke off, so the page asks how the job is
     looks.pop().continue_()
@@ -569,7 +569,7 @@ def test_every_alternative_can_be_taken(show, user, mails_table):
     assert [one["kept"] for one in sent] == ["fp <= 1", "fn <= 1", None]
     expect(alternatives(page)).to_have_count(3)
     for place, one in enumerate(sent):
-        (_, fp, _), (fn, _, _) = one["matrix"]["counts"]
+        (_, fp, _), (fn, _, _) = one["confusion"]["counts"]
         shown = alternatives(page).nth(place)
         tells(shown, *[int(miss["samples"]) for miss in one["misses"]])
         tells(shown.locator(".small"), fp, fn, fp + fn)
@@ -616,6 +616,38 @@ def test_half_can_be_reserved_for_another_model(show, user, mails_table):
     page.reload()
     tells(shown.get_by_role("article"), "90%")
     expect(shown.locator(".offer .notice-good")).to_be_visible()  # accepted already
+
+
+def test_a_limit_that_cannot_be_proved_is_not_offered(show, user, mails_table):
+    """The reason is beside the button, which follows the confidence and the reserve."""
+    dialog = trained(user, mails_table, "fp <= 7.5%")
+    page = show(f"#/d/{dialog}/accept")
+    shown, accept = panel(page, "Accept"), button(page, Name.ACCEPT)
+    expect(accept).to_be_disabled()
+    expect(accept).to_have_accessible_description(whole("7.5%"))
+    tells(shown.locator("#accept-reason"), "7.99%", 36)  # the smallest limit, and the rows
+    shown.get_by_label("Confidence").select_option("0.9")
+    expect(accept).to_be_enabled()
+    expect(shown.locator("#accept-reason")).to_have_count(0)
+    shown.get_by_role("checkbox", name=Name.RESERVE_HALF).click()
+    expect(accept).to_be_disabled()
+    user.asked(f"/dialogs/{dialog}", "fp <= 20%", keep=False)
+    page.reload()
+    expect(accept).to_be_enabled()
+
+
+def test_a_refusal_is_shown_once(show, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 12%, fn <= 18%")
+    page = show(f"#/d/{dialog}/accept")
+    button(page, Name.ACCEPT).click()
+    button(page, Name.CONFIRM).click()
+    reason = alert(page).locator(".notice-text")
+    expect(reason).to_contain_text(whole("18%"), timeout=LONG)
+    at_step(page, 1)
+    expect(page.get_by_role("main").get_by_text(reason.inner_text().strip())).to_have_count(1)
+    offer = panel(page, "Accept").locator(".offer .notice")
+    expect(offer).to_have_count(1)  # that the certification set is used up
+    assert user.ok(f"/dialogs/{dialog}")["used_up"]
 
 
 # Coming back

@@ -6,19 +6,24 @@ import shutil
 import sqlite3
 import stat
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import event, inspect, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, MetaData, event, inspect, make_url, select, text
 from tests.studio import postgres, store_children
 
 from margrave.studio import migrations
 from margrave.studio._tables import Base
-from margrave.studio.store import Store, StoreError, default_url
+from margrave.studio.job_table import JobTable
+from margrave.studio.store import AcceptanceRow, Store, StoreError, default_url
+
+NEWEST = ScriptDirectory(Path(migrations.__file__).parent).get_current_head()
 
 BOTH = pytest.mark.parametrize(
     "kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.full)]
@@ -41,12 +46,24 @@ def url(kind, request, tmp_path):
         yield url
 
 
-def ready(store):
-    """A dialog of the user "local" with its start."""
-    store.add_user("local")
-    dialog = store.add_dialog("local", "Spam", None, {"kind": "committee"})
-    store.set_ready(dialog.id, b"base", {"n": 3}, {"preference": None}, b"start")
-    return dialog.id
+@pytest.fixture
+def store(url):
+    """An open store with the user "local"."""
+    with Store(url) as store:
+        store.add_user("local")
+        yield store
+
+
+def contents(store):
+    """All rows of all tables, as the database has them."""
+    with store.read() as session:
+        connection = session.connection()
+        tables = MetaData()
+        tables.reflect(connection)
+        return {
+            table.name: sorted(map(dict, connection.execute(select(table)).mappings()), key=repr)
+            for table in tables.sorted_tables
+        }
 
 
 def store_error(action, *args, **kwargs):
@@ -65,66 +82,93 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["margrave.studio.store", "psycopg"])
 
 
-@BOTH
-def test_a_killed_process_has_stored_all_that_it_told(url):
-    with Store(url) as store:
-        dialog = ready(store)
-        for enough in (1, 25):
-            known = store.dialog("local", dialog).n_steps
-            here, there = PROCESSES.Pipe(duplex=False)
-            child = PROCESSES.Process(
-                target=store_children.add_steps, args=(url, dialog, known, there)
-            )
-            child.start()
-            there.close()
-            told = [here.recv() for _ in range(enough)]
-            child.kill()
-            child.join(60)
-            while True:
-                try:
-                    told.append(here.recv())
-                except EOFError:
-                    break
-            here.close()
-            assert child.exitcode == -9
-            assert told == list(range(known, known + len(told)))
-            row, pieces = store.dialog("local", dialog), store.pieces(dialog)
-            # The last may have been stored and not yet told.
-            assert row.n_steps - 1 in (told[-1], told[-1] + 1)
-            assert (row.position, row.revision) == (row.n_steps - 1, row.n_steps)
-            assert row.preference == f"fp <= {row.position}"
-            assert [one.piece for one in pieces.steps[1:]] == [
-                store_children.piece(number) for number in range(1, row.n_steps)
-            ]
-
-
-@BOTH
-def test_several_processes_may_open_a_new_store_at_once(url):
-    n = 3
-    barrier, (here, there) = PROCESSES.Barrier(n), PROCESSES.Pipe(duplex=False)
-    children = [
-        PROCESSES.Process(target=store_children.open_at_once, args=(url, barrier, there))
-        for _ in range(n)
-    ]
+def in_processes(n, target, *args):
+    """Run a function of `store_children` in several processes; return what they report."""
+    here, there = PROCESSES.Pipe(duplex=False)
+    children = [PROCESSES.Process(target=target, args=(*args, there)) for _ in range(n)]
     for child in children:
         child.start()
     for child in children:
         child.join(60)
     assert [child.exitcode for child in children] == [0] * n
-    assert [here.recv() for _ in children] == [True] * n
-    here.close()
+    with here, there:
+        return [here.recv() for _ in children]
+
+
+@contextmanager
+def running(target, *args):
+    """Run a function of `store_children` in a process; yield the process and its reports."""
+    here, there = PROCESSES.Pipe(duplex=False)
+    child = PROCESSES.Process(target=target, args=(*args, there))
+    child.start()
     there.close()
+    with here:
+        try:
+            yield child, here
+        finally:
+            child.kill()
+            child.join(60)
+    assert child.exitcode == -9
+
+
+@BOTH
+def test_a_killed_process_has_stored_all_that_it_reported(store, url):
+    dialog = store_children.add_trained(store)
+    for enough in (1, 25):
+        known = store.dialog("local", dialog).n_steps
+        with running(store_children.add_steps, url, dialog, known) as (child, pipe):
+            reported = [pipe.recv() for _ in range(enough)]
+            child.kill()
+            with suppress(EOFError):
+                while True:
+                    reported.append(pipe.recv())
+        assert reported == list(range(known, known + len(reported)))
+        pieces = store.pieces(dialog)
+        row, numbers = pieces.dialog, [one.number for one in pieces.steps]
+        assert numbers == list(range(row.n_steps))
+        # The last step may have been stored and not yet reported.
+        assert row.n_steps - 1 in (reported[-1], reported[-1] + 1)
+        assert (row.position, row.revision) == (row.n_steps - 1, row.n_steps)
+        assert row.preference == f"fp <= {row.position}"
+        assert [one.piece for one in pieces.steps] == [*map(store_children.piece, numbers)]
+
+
+@BOTH
+def test_several_processes_may_open_a_new_store_at_once(url):
+    assert in_processes(3, store_children.open_at_once, url, PROCESSES.Barrier(3)) == [True] * 3
+
+
+@BOTH
+def test_of_several_processes_one_changes_a_revision(store, url):
+    dialog = store_children.add_trained(store)
+    changed = in_processes(3, store_children.change_at_once, url, dialog, 1, PROCESSES.Barrier(3))
+    assert sorted(changed) == [False, False, True]
+    assert store.dialog("local", dialog).revision == 2
+
+
+@BOTH
+def test_only_postgresql_has_several_studios(store, url):
+    with running(store_children.claim, url) as (_, pipe):
+        assert pipe.recv() is None
+        if store.is_shared:
+            store.claim("another")
+        else:
+            assert "http://127.0.0.1:9/" in message(store.claim, "another")
+    store.claim("another")  # the end of the process has released it
+    store.close()
+    with Store(url) as store:
+        store.claim("a third")
 
 
 def test_sqlite_flushes_at_each_commit(tmp_path):
     wanted = {"journal_mode": "wal", "synchronous": 2, "fullfsync": 1, "foreign_keys": 1}
     with (
         Store(f"sqlite:///{tmp_path}/studio.sqlite3") as store,
-        store._reader.connect() as first,
-        store._writer.connect() as second,  # not the one that the first has
+        store.read() as first,
+        store.write() as second,  # not the connection that the first has
     ):
-        for connection in (first, second):
-            pragmas = {name: connection.exec_driver_sql(f"PRAGMA {name}") for name in wanted}
+        for session in (first, second):
+            pragmas = {name: session.execute(text(f"PRAGMA {name}")) for name in wanted}
             assert {name: found.scalar_one() for name, found in pragmas.items()} == wanted
 
 
@@ -134,21 +178,21 @@ def test_postgresql_is_asked_to_write_before_it_answers(server, wanted, got):
     with (
         postgres.database(server) as url,
         Store(f"{url}&options=-csynchronous_commit%3D{wanted}") as store,
-        store._writer.connect() as connection,
+        store.write() as session,
     ):
-        assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == got
+        assert session.scalar(text("SHOW synchronous_commit")) == got
 
 
 @pytest.mark.full
 def test_connections_that_the_server_closed_are_made_again(server):
     with postgres.database(server) as url, Store(url) as store:
         store.add_user("local")
-        with store._reader.connect(), store._reader.connect():
-            pass
+        with store.read() as first, store.read() as second:
+            assert [session.scalar(text("SELECT 1")) for session in (first, second)] == [1, 1]
         with postgres.psycopg.connect(server) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                [store._url.database],
+                [make_url(url).database],
             )
         assert store.has_user("local")
 
@@ -156,61 +200,64 @@ def test_connections_that_the_server_closed_are_made_again(server):
 # Versions
 
 
-def statements_of(store):
-    found = []
-    event.listen(
-        store._engine,
-        "before_cursor_execute",
-        lambda connection, cursor, statement, *rest: found.append(statement.split()[0]),
-    )
-    return found
+def difference(connection):
+    """How the tables of a database differ from those of this version."""
+    options = {"compare_type": True, "compare_server_default": True}
+    options["version_table"] = migrations.VERSION_TABLE
+    context = MigrationContext.configure(connection, opts=options)
+    return [one[0] for one in compare_metadata(context, Base.metadata)]
 
 
 @BOTH
-def test_migrations_lead_to_the_tables(url):
-    with Store(url) as store, store._writer.begin() as connection:
-        options = {"compare_type": True, "compare_server_default": True}
-        options["version_table"] = migrations.VERSION_TABLE
-        context = MigrationContext.configure(connection, opts=options)
-        assert compare_metadata(context, Base.metadata) == []
+def test_migrations_lead_to_the_tables(store):
+    with store.write() as session:
+        connection = session.connection()
+        assert difference(connection) == []
         tables = inspect(connection).get_table_names()
         assert set(tables) == {*Base.metadata.tables, migrations.VERSION_TABLE}
 
 
 @BOTH
-def test_a_difference_would_be_seen(url):
-    with Store(url) as store, store._writer.begin() as connection:
-        connection.exec_driver_sql("DROP INDEX ix_dialogs_table_id")
-        connection.exec_driver_sql("ALTER TABLE users ADD COLUMN more INTEGER")
-        context = MigrationContext.configure(
-            connection, opts={"version_table": migrations.VERSION_TABLE}
-        )
-        found = compare_metadata(context, Base.metadata)
-        assert sorted(one[0] for one in found) == ["add_index", "remove_column"]
+def test_a_difference_would_be_seen(store):
+    with store.write() as session:
+        session.execute(text("DROP INDEX ix_dialogs_table_id"))
+        session.execute(text("ALTER TABLE users ADD COLUMN more INTEGER"))
+        assert sorted(difference(session.connection())) == ["add_index", "remove_column"]
 
 
 @BOTH
-def test_to_open_it_again_changes_nothing(url):
-    with Store(url) as store:
-        dialog = ready(store)
-        before = store.dialog("local", dialog)
-    store = Store(url)
-    found = statements_of(store)
-    with store, store:
-        assert store.dialog("local", dialog) == before
-    assert not {"CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE"} & set(found)
+def test_opening_it_again_changes_nothing(store, url):
+    store_children.add_trained(store)
+    before = contents(store)
+    store.close()
+    sent = []
+
+    def note(connection, cursor, statement, *rest):
+        if connection.engine.url == engine.url:
+            sent.append(statement.split()[0])
+
+    with store.read() as session:
+        engine = session.get_bind()
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with store, store:
+            assert contents(store) == before
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert "SELECT" in sent
+    assert not {"CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE"} & set(sent)
 
 
 @BOTH
-def test_down_to_nothing_and_up_again(url):
-    with Store(url) as store:
-        with store._writer.begin() as connection:
-            command.downgrade(migrations.configuration(connection), "base")
-        with store._writer.begin() as connection:
-            assert inspect(connection).get_table_names() == [migrations.VERSION_TABLE]
-        store.open()
-        store.add_user("local")
-        assert store.has_user("local")
+def test_down_to_nothing_and_up_again(store):
+    with store.write() as session:
+        connection = session.connection()
+        command.downgrade(migrations.configuration(connection), "base")
+        assert inspect(connection).get_table_names() == [migrations.VERSION_TABLE]
+    store.open()
+    assert not store.has_user("local")
+    with store.read() as session:
+        assert difference(session.connection()) == []
 
 
 @BOTH
@@ -221,68 +268,116 @@ def test_a_migration_happens_as_a_whole_or_not_at_all(url):
         if "CREATE TABLE steps" in statement:
             raise KeyboardInterrupt
 
-    event.listen(store._engine, "before_cursor_execute", fail)
-    with pytest.raises(KeyboardInterrupt):
-        store.open()
-    event.remove(store._engine, "before_cursor_execute", fail)
-    with store._reader.connect() as connection:
-        assert inspect(connection).get_table_names() == []
+    event.listen(Engine, "before_cursor_execute", fail)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            store.open()
+    finally:
+        event.remove(Engine, "before_cursor_execute", fail)
+    assert contents(store) == {}
     with store:
         assert not store.has_user("local")
 
 
 @BOTH
-@pytest.mark.parametrize("version", ["0001", "9999"])
-def test_a_database_of_another_version_is_left_alone(url, version):
-    with Store(url) as store, store._writer.begin() as connection:
-        connection.exec_driver_sql(
-            f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{version}'"  # noqa: S608
-        )
-    file = Path(store._url.database) if url.startswith("sqlite") else None
-    before = file and file.read_bytes()
-    refusal = message(Store(url).open)
-    assert store._url.database in refusal
-    assert version in refusal
-    assert (file and file.read_bytes()) == before
-    with store._reader.connect() as connection:
-        query = text(f"SELECT version_num FROM {migrations.VERSION_TABLE}")  # noqa: S608
-        assert connection.execute(query).scalar_one() == version
+@pytest.mark.parametrize("version", ["0001", "0003", "9999"])
+def test_a_database_of_another_version_is_left_unchanged(store, url, version):
+    store_children.add_trained(store)
+    with store.write() as session:
+        session.execute(text("DROP TABLE jobs"))
+        session.execute(text(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{version}'"))  # noqa: S608
+    before = contents(store)
     store.close()
+    place = make_url(url).database
+    file = None if store.is_shared else Path(place)
+    data = file and file.read_bytes()
+    refusal = message(Store(url).open)
+    assert [one for one in (place, version, NEWEST) if one not in refusal] == []
+    assert (file and file.read_bytes()) == data
+    assert contents(store) == before
 
 
 @BOTH
-def test_another_programs_database_is_left_alone(url):
+def test_another_programs_database_is_left_unchanged(url):
     store = Store(url)
-    if url.startswith("sqlite"):
-        with closing(sqlite3.connect(store._url.database)) as other:
-            other.execute("CREATE TABLE users (name TEXT)")
-    else:
+    if store.is_shared:
         with postgres.psycopg.connect(url) as other:
             other.execute("CREATE TABLE users (name TEXT)")
-    assert store._url.database in message(store.open)
-    with store._reader.connect() as connection:
-        assert inspect(connection).get_table_names() == ["users"]
+    else:
+        with closing(sqlite3.connect(make_url(url).database)) as other:
+            other.execute("CREATE TABLE users (name TEXT)")
+    assert make_url(url).database in message(store.open)
+    assert contents(store) == {"users": []}
     store.close()
 
 
-def test_the_next_version_is_written_from_the_template(tmp_path):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A copy of the folder of migrations that stores are opened with."""
     folder = tmp_path / "100% mine"
     shutil.copytree(Path(migrations.__file__).parent, folder)
-    with (
-        Store(f"sqlite:///{tmp_path}/studio.sqlite3") as store,
-        store._writer.begin() as connection,
-    ):
-        config = migrations.configuration(connection, folder)
-        connection.exec_driver_sql("DROP INDEX ix_dialogs_table_id")
-        script = command.revision(config, "An index", autogenerate=True, rev_id="0004")
+    configuration = partial(migrations.configuration, folder=folder)
+    monkeypatch.setattr(migrations, "configuration", configuration)
+    return folder
+
+
+def test_the_next_version_is_written_from_the_template(tmp_path, folder):
+    with Store(f"sqlite:///{tmp_path}/studio.sqlite3") as store, store.write() as session:
+        connection = session.connection()
+        config = migrations.configuration(connection)
+        session.execute(text("DROP INDEX ix_dialogs_table_id"))
+        script = command.revision(config, "An index", autogenerate=True, rev_id="0999")
         written = Path(script.path).read_text()
         assert written.startswith('"""An index."""\n\nfrom __future__ import annotations\n')
-        assert "revision = '0004'\ndown_revision = '0003'\n" in written
+        assert f"revision = '0999'\ndown_revision = '{NEWEST}'\n" in written
         command.upgrade(config, "head")
-        context = MigrationContext.configure(
-            connection, opts={"version_table": migrations.VERSION_TABLE}
-        )
-        assert compare_metadata(context, Base.metadata) == []
+        assert difference(connection) == []
+
+
+CHANGED = ("users", "tables", "dialogs", "steps")
+# On SQLite, a table is made anew to change one of its columns.
+NEXT = f'''
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "0999", "{NEWEST}"
+
+
+def upgrade():
+    for name in {CHANGED}:
+        with op.batch_alter_table(name) as table:
+            table.add_column(sa.Column("note", sa.Text()))
+            table.alter_column("created", nullable=True)
+'''
+
+
+@BOTH
+def test_the_next_version_keeps_the_content(store, url, folder):
+    table = store.add_table("local", "mails.csv", {"rows": 3}, b"rows")
+    dialog, _ = JobTable(store, 1).begin("local", "Spam", table.id, {"kind": "committee"})
+    model = AcceptanceRow(number=1, step=1, record={"route": "set"}, piece=b"model")
+    steps = [store_children.new_step(0), store_children.new_step(1)]
+    store.change(dialog.id, base=b"base", steps=steps, acceptances=[model], position=1)
+    before = contents(store)
+    store.close()
+
+    (folder / "versions" / "0999_next.py").write_text(NEXT)
+    with Store(url) as store:
+        after = contents(store)
+        assert after.pop(migrations.VERSION_TABLE) == [{"version_num": "0999"}]
+        notes = [row.pop("note") for name in CHANGED for row in after[name]]
+        assert notes == [None] * 5
+        assert after == {name: before[name] for name in after}
+        assert store.pieces(dialog.id).steps[1].piece == store_children.piece(1)
+        # The references are those of before.
+        message(store_children.add_step, store, dialog.id, 2, parent=7)
+        assert store_children.add_step(store, dialog.id, 2) == 2
+        store.delete_dialog("local", dialog.id)
+        assert [name for name, found in contents(store).items() if found] == [
+            migrations.VERSION_TABLE,
+            "users",
+            "tables",
+        ]
 
 
 # Where it is
@@ -350,15 +445,15 @@ SHAPES = ("sqlite:///", "postgresql://", "%40")  # of what a URL may be
     ],
 )
 def test_a_url_that_is_none(url, named):
-    said = message(Store, url)
-    assert [one for one in named if one not in said] == []
-    assert "cret" not in said  # the password
+    refusal = message(Store, url)
+    assert [one for one in named if one not in refusal] == []
+    assert "cret" not in refusal  # the password
 
 
 @pytest.mark.parametrize("name", ["postgres", "postgresql", "postgresql+psycopg"])
 def test_postgresql_has_several_names(name):
     store = Store(f"{name}://me:secret@host:5433/name")
-    assert store._engine.dialect.driver == "psycopg"
+    assert store.is_shared
     shown = repr(store)
     assert [one for one in ("Store", "'name'", "host:5433") if one not in shown] == []
     assert "secret" not in shown
@@ -366,22 +461,22 @@ def test_postgresql_has_several_names(name):
 
 def test_without_the_driver_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    said = message(Store, "postgresql://me:secret@host/name")
-    assert [one for one in ("psycopg", "[postgres]") if one not in said] == []
+    refusal = message(Store, "postgresql://me:secret@host/name")
+    assert [one for one in ("psycopg", "[postgres]") if one not in refusal] == []
 
 
 def test_a_server_that_does_not_answer():
     store = Store("postgresql://me:secret@127.0.0.1:1/name")
-    said = message(store.open)
-    assert [one for one in ("'name'", "127.0.0.1:1", "refused") if one not in said] == []
-    assert "secret" not in said
+    refusal = message(store.open)
+    assert [one for one in ("'name'", "127.0.0.1:1", "refused") if one not in refusal] == []
+    assert "secret" not in refusal
 
 
 @pytest.mark.full
 def test_a_database_that_the_server_does_not_have(server):
     folder = server.partition("host=")[2]
-    said = message(Store(server.replace("/postgres?", "/nothing?")).open)
-    assert [one for one in ("'nothing'", folder, '"nothing"') if one not in said] == []
+    refusal = message(Store(server.replace("/postgres?", "/nothing?")).open)
+    assert [one for one in ("'nothing'", folder, '"nothing"') if one not in refusal] == []
 
 
 @pytest.mark.full
@@ -453,8 +548,8 @@ def test_a_database_that_another_program_holds(tmp_path):
 def test_a_full_disk(tmp_path):
     with Store(f"sqlite:///{tmp_path}/studio.sqlite3") as store:
         store.add_user("local")
-        with store._writer.connect() as connection:
-            connection.exec_driver_sql("PRAGMA max_page_count=1")
+        with store.write() as session:
+            session.execute(text("PRAGMA max_page_count=1"))
         error = store_error(store.add_table, "local", "mails.csv", {}, bytes(1 << 20))
         assert error.code == "SQLITE_FULL"
         assert store.has_user("local")

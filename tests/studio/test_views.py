@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.studio.serving import connected, serving
 
 from margrave import Confusion, datasets
-from margrave.steer import Dialog
+from margrave.steer import Dialog, GuaranteeError
 from margrave.studio import views
 from margrave.studio.choices import Source
 from margrave.studio.facts import facts_of
@@ -123,7 +123,7 @@ def test_steps_are_those_of_the_library(client, which, request):
     assert told["members"] == list(own.members)
     assert len(told["steps"]) == len(own.history)
     for step, reply in zip(told["steps"], own.history, strict=True):
-        assert step["matrix"]["counts"] == reply.after.counts.tolist()
+        assert step["after"]["counts"] == reply.after.counts.tolist()
         assert step["before"]["counts"] == reply.before.counts.tolist()
         assert step["strategy"] == reply.strategy
         assert step["met"] == reply.met
@@ -143,7 +143,7 @@ def test_alternatives_are_those_of_the_library(client, two):
     assert [one["kept"] for one in short["alternatives"]] == ["fp <= 0", "fn <= 0", None]
     for sent, one in zip(short["alternatives"], reply.alternatives, strict=True):
         assert sent["text"] == str(one)
-        assert sent["matrix"]["counts"] == one.confusion.counts.tolist()
+        assert sent["confusion"]["counts"] == one.confusion.counts.tolist()
         assert [(miss["bound"], miss["samples"]) for miss in sent["misses"]] == [
             (str(bound), amount) for bound, amount in one.misses
         ]
@@ -153,13 +153,13 @@ def test_before_is_where_the_step_was_asked_from(client, two):
     steps = client.ok(two[0])["steps"]
     assert [step["parent"] for step in steps] == [None, 0, 1, 0, 0]
     for step in steps[1:]:
-        assert step["before"] == steps[step["parent"]]["matrix"]
+        assert step["before"] == steps[step["parent"]]["after"]
 
 
 def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
     for step in client.ok(two[0])["steps"]:
-        classes = step["matrix"]["classes"]
-        before, after = step["before"]["counts"], step["matrix"]["counts"]
+        classes = step["after"]["classes"]
+        before, after = step["before"]["counts"], step["after"]["counts"]
         differing = [
             {"true": true, "predicted": answer, "before": before[i][j], "after": after[i][j]}
             for i, true in enumerate(classes)
@@ -194,7 +194,7 @@ def test_the_rows_behind_every_cell_are_as_many_as_it_says(client, which, steps,
     classes = told["classes"]
     for number in steps:
         client.ok(f"{name}/goto", {"step": number})
-        counts = told["steps"][number]["matrix"]["counts"]
+        counts = told["steps"][number]["after"]["counts"]
         rows = all_rows(client, name)
         assert counted(rows, classes) == counts
         for i, true in enumerate(classes):
@@ -348,7 +348,7 @@ def test_values_are_short_texts_and_nothing_where_there_is_none(client, odd):
 
 def test_the_csv_has_all_rows_and_no_formulas(client, odd):
     name, frame = odd
-    matrix = client.ok(name)["steps"][0]["matrix"]["counts"]
+    matrix = client.ok(name)["steps"][0]["after"]["counts"]
     answer = client.get(f"{name}/rows.csv", params={"true": "no", "predicted": "yes"})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert 'filename="rows.csv"' in answer.headers["content-disposition"]
@@ -366,6 +366,27 @@ def test_the_csv_has_all_rows_and_no_formulas(client, odd):
         assert not cell.startswith(("=", "@", "\t", "\r"))
 
 
+# The guarantee
+
+
+def test_whether_the_guarantee_can_be_proved(client, two):
+    """As the library says it of each step, with the reason as an error."""
+    name, own, _ = two
+    for at in range(len(own.history)):
+        client.post(f"{name}/goto", {"step": at})
+        own.goto(at)
+        for confidence, reserve in ((0.6, False), (0.95, True)):
+            options = {"confidence": confidence, "reserve": reserve}
+            told = client.ok(f"{name}/guarantee", params=options)
+            if told["error"] is None:
+                own.check_accept(**options)
+                continue
+            with pytest.raises(GuaranteeError) as refused:
+                own.check_accept(**options)
+            expected = refused.value.to_dict()
+            assert (told["code"], told["fields"]) == (expected["code"], expected["fields"])
+
+
 # Members
 
 
@@ -377,7 +398,7 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
     assert [one["name"] for one in told["members"]] == MEMBERS
     for j, one in enumerate(told["members"]):
         wrong = sum(row["votes"][j] != row["true"] for row in rows)
-        assert one["errors"] == wrong
+        assert one["n_errors"] == wrong
         assert one["accuracy"] == pytest.approx(1 - wrong / len(rows))
         if len(classes) == 2:
             assert one["fp"] == sum(
@@ -389,16 +410,15 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
         else:
             assert one["fp"] is None
             assert one["fn"] is None
-    shares = told["disagreement"]["fractions"]
+    shares = told["disagreement"]
     for i in range(len(MEMBERS)):
         for j in range(len(MEMBERS)):
             differing = sum(row["votes"][i] != row["votes"][j] for row in rows)
             assert shares[i][j] == pytest.approx(differing / len(rows))
     agreeing = [sum(vote == row["predicted"] for vote in row["votes"]) for row in rows]
     wrong = [row["predicted"] != row["true"] for row in rows]
-    assert told["split"]["votes"] == [0, 1, 2]
-    assert told["split"]["n"] == [agreeing.count(n) for n in range(3)]
-    assert told["split"]["wrong"] == [
+    assert told["n_by_votes"] == [agreeing.count(n) for n in range(3)]
+    assert told["wrong_by_votes"] == [
         sum(bad for n, bad in zip(agreeing, wrong, strict=True) if n == many) for many in range(3)
     ]
     assert sum(told["margins"]["wrong"]) == sum(wrong)
@@ -430,7 +450,7 @@ def test_no_known_trade_off_beats_the_best(client, two):
     name, own, _ = two
     told = client.ok(f"{name}/frontier")
     assert (told["positive"], told["negative"]) == ("pos", "neg")
-    sizes = [sum(row) for row in client.ok(name)["steps"][0]["matrix"]["counts"]]
+    sizes = [sum(row) for row in client.ok(name)["steps"][0]["after"]["counts"]]
     assert [told["n_negative"], told["n_positive"]] == sizes
     points = {
         (fp, fn)
@@ -449,16 +469,6 @@ def test_no_known_trade_off_beats_the_best(client, two):
     assert {(one["fp"], one["fn"]) for one in told["hull"]} <= set(best)
     assert told["hull"][-1]["high"] is None
     assert all(a["high"] == b["low"] for a, b in pairwise(told["hull"]))
-
-
-def test_the_trajectory_is_where_the_dialog_has_been(client, two):
-    name = two[0]
-    steps = client.ok(name)["steps"]
-    told = client.ok(f"{name}/frontier")["trajectory"]
-    assert [(one["step"], one["fp"], one["fn"], one["met"], one["preference"]) for one in told] == [
-        (step["number"], step["fp"], step["fn"], step["met"], step["preference"]) for step in steps
-    ]
-    assert [one["parent"] for one in told] == [step["parent"] or 0 for step in steps]
 
 
 def test_a_member_alone_is_a_point_of_its_curve(client, two):
@@ -489,18 +499,13 @@ def test_winners_cost_least_and_share_the_range(client, two, ranges):
         for curve in curves["curves"]
         for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
     ]
-    winners, (low, high) = told["winners"], told["slope"]
-    assert sum(one["fraction"] for one in winners) == pytest.approx(1)
-    assert all(0 <= one["fraction"] <= 1 for one in winners)
-    assert (winners[0]["low"], winners[-1]["high"]) == (low, high)
+    winners = told["winners"]
+    low, high = winners[0]["low"], winners[-1]["high"]
     assert all(a["high"] == b["low"] for a, b in pairwise(winners))
     for one in winners:
         slope = math.sqrt(one["low"] * one["high"])
         mine = one["fp"] / m + slope * one["fn"] / n
         assert mine <= min(a + slope * b for a, b in points) + 1e-9
-        if high > low:
-            share = math.log(one["high"] / one["low"]) / math.log(high / low)
-            assert one["fraction"] == pytest.approx(share)
     assert told["prior"] == pytest.approx(n / (n + m))
     first, last = (ranges.get(key, told["prior"]) for key in ("prior_low", "prior_high"))
     assert told["priors"] == pytest.approx([first, last])
@@ -520,9 +525,8 @@ def test_winners_in_a_range_without_end(studio, two, ranges):
         answer = own.get(f"{two[0]}/winners", params=ranges)
     assert answer.status_code in (200, 400, 422)
     if answer.status_code == 200:
-        shares = [one["fraction"] for one in answer.json()["winners"]]
-        assert None not in shares
-        assert sum(shares) == pytest.approx(1)
+        winners = answer.json()["winners"]
+        assert all(0 < one["low"] <= one["high"] for one in winners)
 
 
 def test_priors_too_small_to_count_are_refused(client, two):
@@ -539,19 +543,18 @@ def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
         at[number] = {row["row"]: row for row in all_rows(client, name)}
     one, other = at[first], at[second]
     told = client.ok(f"{name}/compare", params={"first": first, "second": second})
-    assert told["n"] == len(one)
-    assert told["changed"] == sum(one[row]["predicted"] != other[row]["predicted"] for row in one)
+    assert told["n_changed"] == sum(one[row]["predicted"] != other[row]["predicted"] for row in one)
     right = {row: (one[row]["predicted"] == one[row]["true"], other[row]["predicted"] == one[row]["true"]) for row in one}  # fmt: skip # noqa: E501
-    assert told["only_first"] == sum(a and not b for a, b in right.values())
-    assert told["only_second"] == sum(b and not a for a, b in right.values())
+    assert told["n_only_first"] == sum(a and not b for a, b in right.values())
+    assert told["n_only_second"] == sum(b and not a for a, b in right.values())
     steps = client.ok(name)["steps"]
-    before, after = (steps[number]["matrix"]["counts"] for number in (first, second))
+    before, after = (steps[number]["after"]["counts"] for number in (first, second))
     for change in told["changes"]:
         i = ["neg", "pos"].index(change["true"])
         j = ["neg", "pos", None].index(change["predicted"])
         assert (change["before"], change["after"]) == (before[i][j], after[i][j])
     if first == second:
-        assert (told["changed"], told["changes"]) == (0, [])
+        assert (told["n_changed"], told["changes"]) == (0, [])
 
 
 def test_three_classes_without_a_positive_one_have_no_trade_off(client, three):
@@ -571,7 +574,6 @@ def test_a_program_counts_its_samples_on_every_path(client, program):
     told = client.ok(f"{name}/program", params={"threshold": 0.1})
     nodes = {node["id"]: node for node in told["nodes"]}
     classes = told["classes"]
-    assert told["n"] == client.ok(name)["n"]
     assert len(nodes) == len(told["nodes"])
     sizes = nodes["0-0"]["sizes"]
     coming, going = {key: [0] * 2 for key in nodes}, {key: [0] * 2 for key in nodes}
@@ -587,7 +589,7 @@ def test_a_program_counts_its_samples_on_every_path(client, program):
         assert "-".join(map(str, node["votes"])) == key
         if key != "0-0":
             assert coming[key] == node["sizes"]
-        counts = node["matrix"]["counts"]
+        counts = node["confusion"]["counts"]
         assert [sum(row) for row in counts] == node["sizes"]
         assert node["reach"] == pytest.approx(
             max(a / b for a, b in zip(node["sizes"], sizes, strict=True))
@@ -603,11 +605,11 @@ def test_a_program_counts_its_samples_on_every_path(client, program):
         else:
             assert going[key] == node["sizes"]
     steps = client.ok(name)["steps"]
-    assert [row[:2] for row in steps[0]["matrix"]["counts"]] == ends.tolist()
+    assert [row[:2] for row in steps[0]["after"]["counts"]] == ends.tolist()
     own.goto(0)
     theirs = own.program
     for node, place in zip(told["nodes"], range(len(theirs.nodes)), strict=True):
-        assert node["matrix"]["counts"] == theirs.confusion(place).counts.tolist()
+        assert node["confusion"]["counts"] == theirs.confusion(place).counts.tolist()
 
 
 @pytest.mark.parametrize("threshold", [0, 0.05, 0.3, 0.5])
@@ -615,9 +617,8 @@ def test_weak_nodes_are_those_with_little_advantage(client, program, threshold):
     name, own = program
     told = client.ok(f"{name}/program", params={"threshold": threshold})
     own.goto(0)
-    assert told["weak"] == ["-".join(map(str, votes)) for votes in own.weak_nodes(threshold)]
-    weak = {node["id"] for node in told["nodes"] if node["weak"]}
-    assert weak == set(told["weak"])
+    weak = [node["id"] for node in told["nodes"] if node["weak"]]
+    assert weak == ["-".join(map(str, votes)) for votes in own.weak_nodes(threshold)]
     for node in told["nodes"]:
         if node["kind"] == "learner" and all(node["sizes"]):
             assert (node["id"] in weak) == (min(node["advantages"]) < threshold)
@@ -628,11 +629,11 @@ def test_after_growing_the_votes_are_the_grown_programs(client, program):
     client.ok(f"{name}/goto", {"step": 0})
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 2}))
     assert grown["state"] == "done"
-    assert client.ok(f"{name}/program")["levels"] == 5
+    assert client.ok(f"{name}/program")["n_levels"] == 5
     errors = sum(row["predicted"] != row["true"] for row in all_rows(client, name))
     told = client.ok(f"{name}/members")
-    assert told["split"]["n"][0] == 0  # one member, and the decision is its own
-    assert [one["errors"] for one in told["members"]] == [errors]
+    assert told["n_by_votes"][0] == 0  # one member, and the decision is its own
+    assert [one["n_errors"] for one in told["members"]] == [errors]
 
 
 # Words
@@ -697,7 +698,7 @@ def test_a_share_is_told_with_its_count(client, two, percent, i, j):
     }
     told = client.ok(f"{name}/read", body)
     dialog = client.ok(name)
-    row = dialog["steps"][dialog["position"]]["matrix"]["counts"][i]
+    row = dialog["steps"][dialog["position"]]["after"]["counts"][i]
     size = sum(row)
     exact = percent * size / 100
     count = math.ceil(exact - 1e-9) if i == j else math.floor(exact + 1e-9)
@@ -705,6 +706,6 @@ def test_a_share_is_told_with_its_count(client, two, percent, i, j):
     (sentence,) = told["sentences"]
     assert sorted(re.findall(r"\d+", sentence)) == sorted(map(str, (percent, count, size)))
     assert [one for one in (classes[i], answer or "") if one not in sentence] == []
-    matrix = Confusion(np.array(dialog["steps"][dialog["position"]]["matrix"]["counts"]), classes)
+    matrix = Confusion(np.array(dialog["steps"][dialog["position"]]["after"]["counts"]), classes)
     assert told["preference"] == str(matrix.edit(classes[i], answer, f"{percent}%"))
     assert told["already"] == matrix.edit(classes[i], answer, f"{percent}%").met(matrix)

@@ -85,7 +85,7 @@ def in_store(store, dialog_id):
     """The same, as the store has it."""
     row, steps = store.dialog("local", dialog_id), store.steps(dialog_id)
     return (
-        [step.record["matrix"]["counts"] for step in steps],
+        [step.record["after"]["counts"] for step in steps],
         [step.record["preference"] for step in steps],
         [step.parent for step in steps],
         row.position,
@@ -383,11 +383,11 @@ def test_the_message_of_a_store_that_fails_is_passed_on(served, monkeypatch):
     studio, client, name = served
     monkeypatch.setattr(studio.store, "change", failing)
     answer = client.post(f"{name}/undo")
-    assert (answer.status_code, answer.json()) == (503, {"error": FULL})
+    assert (answer.status_code, answer.json()["error"]) == (503, FULL)
     monkeypatch.undo()
     assert client.ok(name)["position"] == memory(studio, name).position == 1
     monkeypatch.setattr(studio.store, "dialog", failing)
-    assert client.get(name).json() == {"error": FULL}
+    assert client.get(name).json()["error"] == FULL
 
 
 def test_what_was_not_stored_is_not_accepted(served, monkeypatch):

@@ -5,23 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from margrave._messages import missing_extra
-from margrave.app.request import Result
-from margrave.app.samples import Table, list_names, match_label
+from margrave.app.messages import InputError
+from margrave.app.request import Outcome
+from margrave.app.samples import Samples, Table, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
-from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parquet, tune_rows
+from margrave.scale import Draw, check_strategies, cluster, read_parquet, tune_rows
 from margrave.steer import (
     GuaranteeError,
     Reply,
     SplitSizes,
-    SteeredClassifier,
     check_confidence,
     describe_support,
 )
@@ -31,19 +30,14 @@ _TIMEOUT = 3.0  # seconds: a wrong address is reported within ten, imports inclu
 
 
 @contextmanager
-def use_cluster(address: str | None, local: bool = False) -> Iterator[None]:
-    """Run the block on a Dask cluster: a running one, or local processes.
+def use_cluster(address: str | None) -> Iterator[None]:
+    """Run the block on a Dask cluster.
 
     Parameters
     ----------
     address : str or None
-        The address of the scheduler.
-    local : bool, default=False
-        Whether to start local processes if there is no address; otherwise no cluster is used.
+        The address of the scheduler of a running cluster; None starts local processes.
     """
-    if address is None and not local:
-        yield
-        return
     with cluster(address, timeout=_TIMEOUT) as client:
         from distributed import KilledWorker
 
@@ -62,38 +56,13 @@ def _silence_worker() -> None:
     logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
 
 
-@dataclass(frozen=True, eq=False)
-class Folder:
-    """The features and labels of a folder of files.
-
-    Attributes
-    ----------
-    table : Table
-        All columns, as a Dask data frame.
-    target : str
-        The column with the labels.
-    X, y : Dask data frame and series
-        The features and the labels.
-    positive : str or None
-        The positive class as text.
-    """
-
-    table: Table
-    target: str
-    X: Any
-    y: Any
-    positive: str | None = None
-
-
 def check_folder_options(options: dict[str, Any], strategies: Sequence[str] | None) -> None:
-    """Raise an error if an option needs all rows in memory."""
-    for option, value in options.items():
+    """Raise an error if a parameter needs all rows in memory."""
+    for parameter, value in options.items():
         if value is not None:
-            raise ValueError(
-                f"{option} needs all rows in memory, but DATA is a folder. Leave out {option}, or "
-                "use a single file."
-            )
-    check_strategies(strategies, "--strategies")
+            problem = "needs all rows in memory. Leave it out, or use a file instead of a folder."
+            raise InputError(parameter, problem, code="needs_memory")
+    check_strategies(strategies, "run_folder")
 
 
 def open_folder(path: Path) -> Table:
@@ -108,7 +77,7 @@ def open_folder(path: Path) -> Table:
 
 def describe_folder(
     path: Path, *, target: str | None, positive: str | None = None, drop: Sequence[str] = ()
-) -> Folder:
+) -> Samples:
     """Split the columns of a folder into features and labels; only the file footers are read.
 
     Parameters
@@ -124,22 +93,11 @@ def describe_folder(
     """
     table = open_folder(path)
     frame: Any = table.frame
-    if target is None:
-        names = list_names([str(name) for name in frame.columns])
-        raise ValueError(f"--target is missing. Name the column with the classes, one of {names}.")
-    column: Any = table.column(target, "--target")
-    for name in drop:
-        table.column(name, "--drop")
-    features = [name for name in frame.columns if name not in {target, *drop}]
-    if not features:
-        raise ValueError(
-            f"{table.name} has no feature columns besides {list_names([target])}. "
-            "Add columns, or drop fewer."
-        )
-    y = column.map_partitions(
+    target, features = table.select_columns(target, drop=drop)
+    y = frame[target].map_partitions(
         _encode_block_labels, target, table.name, meta=(target, object), enforce_metadata=False
     )
-    return Folder(table, target, frame[features], y, positive)
+    return Samples(table, target, frame[features], y, positive)
 
 
 def _encode_block_labels(column: Any, target: str, name: str) -> Any:
@@ -150,104 +108,45 @@ def _encode_block_labels(column: Any, target: str, name: str) -> Any:
     texts = read_texts(column)
     missing = int((texts == "").sum())
     if missing:
-        raise ValueError(
-            f"--target needs a value in every row; {target!r} of {name} has none in {missing} of "
-            f"the {len(texts)} rows of a block. Fill in the missing values or remove these rows."
+        raise InputError(
+            "target",
+            f"needs a value in every row; {target!r} of {name} has none in {missing} of the "
+            f"{len(texts)} rows of a block. Fill in the missing values or remove these rows.",
+            code="missing_values",
+            table=name,
+            column=target,
+            n=missing,
         )
     if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
         return Series(column.to_numpy(), index=column.index)
     return Series([str(text) for text in texts], index=column.index, dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
-class FolderOutcome(Result):
-    """The outcome of a request for a folder.
-
-    Attributes
-    ----------
-    samples : Folder
-        The rows.
-    tuned : TunedRows
-        The trained scorer and its scores.
-    replies : tuple of Reply
-        The replies, one for each preference.
-    confidence, model, refusal
-        As in :class:`Outcome`.
-    """
-
-    samples: Folder
-    tuned: TunedRows
-    replies: tuple[Reply, ...]
-    confidence: float
-    model: SteeredClassifier | None = None
-    refusal: str = ""
-
-    @property
-    def start(self) -> Reply:
-        """The tuning set before the first preference."""
-        return self.tuned.start
-
-    @property
-    def reply(self) -> Reply:
-        """The last reply."""
-        return self.replies[-1]
-
-    @property
-    def sizes(self) -> SplitSizes:
-        """The number of rows in each set."""
-        classes, codes = self.tuned.classes, self.tuned.codes
-        by_class = np.bincount(codes, minlength=len(classes)).tolist()
-        return SplitSizes(
-            **self.tuned.roles.parts,
-            unused=0,
-            certify_by_class=dict(zip(classes, by_class, strict=True)),
-        )
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.tuned.roles.counts.sum())
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder, which knows the type of each column."""
-        return self.tuned.scorer.committee.encoder
-
-    def describe_parts(self) -> str:
-        """Describe how the rows were split, and which limits the certification set supports."""
-        sizes = self.sizes
-        support = describe_support(sizes.certify_by_class, self.confidence)
-        return (
-            f"{sizes.train:,} rows to train the members, in memory\n"
-            f"{sizes.tune:,} other rows to set the threshold\n{support}"
-        )
-
-
 def run_folder(
-    samples: Folder,
+    samples: Samples,
     wants: Sequence[Preference],
     *,
-    confidence: float = 0.95,
-    certify: Any = "auto",
-    seed: int | None = 0,
-    n_jobs: int | None = None,
-    on_training: Callable[[Progress], Any] | None = None,
-    on_reply: Callable[[str, Reply | None], Any] | None = None,
-) -> FolderOutcome:
+    confidence: float,
+    certify: str | float,
+    seed: int,
+    n_jobs: int | None,
+    on_training: Callable[[Progress], None],
+    on_reply: Callable[[str, Reply | None], None],
+) -> Outcome:
     """Train a committee on some rows, set its threshold on the others, and certify it.
 
     Parameters
     ----------
-    samples : Folder
+    samples : Samples
         The rows.
     wants, confidence, certify, seed, n_jobs, on_training, on_reply
         As in :func:`run_request`.
     """
-    check_confidence(confidence, "--confidence")
+    check_confidence(confidence, "run_folder")
     draw = Draw.of(samples.X, samples.y, seed)
     positive = draw.positive(
         None if samples.positive is None
-        else match_label(samples.positive, draw.classes, "--positive")
+        else match_label(samples.positive, draw.classes, "positive")
     )  # fmt: skip
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
     for want in wants:
@@ -264,15 +163,30 @@ def run_folder(
     )
     replies = [tuned.start]
     for want in wants:
-        if on_reply is not None:
-            on_reply(str(want), None)
+        on_reply(str(want), None)
         last = replies[-1]
         reply = tuned.reply(want.keeping(last.preference, last.after), last.after)
         replies.append(reply)
-        if on_reply is not None:
-            on_reply(str(want), reply)
-    outcome = FolderOutcome(samples, tuned, tuple(replies[1:]), confidence)
+        on_reply(str(want), reply)
+    model, refusal = None, ""
     try:
-        return replace(outcome, model=tuned.accept(replies[-1], confidence))
+        model = tuned.accept(replies[-1], confidence)
     except GuaranteeError as error:
-        return replace(outcome, refusal=str(error))
+        refusal = str(error)
+    by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()
+    certified = dict(zip(tuned.classes, by_class, strict=True))
+    parts = SplitSizes(**tuned.roles.parts, unused=0, certify_by_class=certified)
+    return Outcome(
+        samples,
+        tuple(replies),
+        replies[-1],
+        parts,
+        int(tuned.roles.counts.sum()),
+        tuned.scorer.committee.encoder,
+        f"{parts.train:,} rows to train the members, in memory\n"
+        f"{parts.tune:,} other rows to set the threshold\n"
+        f"{describe_support(certified, confidence)}",
+        confidence,
+        model,
+        refusal,
+    )

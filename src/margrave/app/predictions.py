@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from margrave.app.messages import InputError
 from margrave.app.samples import Table, read_labels
 from margrave.app.tables import write_table
 from margrave.steer import Check, SteeredClassifier, score_samples
@@ -74,22 +75,20 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
 
     from margrave.app.folder import open_folder
 
-    if out is None or out.suffix.lower() in _FILE_ENDINGS:
-        got = "nothing" if out is None else f"{out}, the name of a file"
-        raise ValueError(f"--out must name a folder, because the rows are in a folder; got {got}.")
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ValueError(f"--out must name a new or an empty folder; {out} exists.")
-    if not out.absolute().parent.is_dir():
-        raise ValueError(f"--out must be in a folder that exists; there is no {out.parent}.")
+    if out is None:
+        problem = "is missing. Name a folder, because the rows are in a folder."
+        raise InputError("out", problem, code="missing")
+    _check_out(out)
     frame: Any = open_folder(new).frame
     ignored = list_ignored(model, frame)
     temporary = out.absolute().with_name(f"{out.name}.part")
     try:
         temporary.mkdir()
     except FileExistsError:
-        raise ValueError(
-            f"--out cannot be written: its temporary folder {temporary} exists. Another run is "
-            "writing it, or was interrupted. Remove this folder, or choose another --out."
+        raise _unusable_folder(
+            out,
+            f"cannot be written: its temporary folder {temporary} exists. Another run is writing "
+            "it, or was interrupted. Remove this folder, or choose another one.",
         ) from None
     try:
         shared_model = dask.delayed(model, pure=False, traverse=False)
@@ -111,6 +110,23 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
     return {"n": n, "rejected": rejected, "ignored": ignored}
 
 
+def _check_out(out: Path) -> None:
+    """Raise an error if predictions cannot be written to a folder."""
+    if out.suffix.lower() in _FILE_ENDINGS:
+        problem = f"must name a folder, because the rows are in a folder; got {out}."
+    elif out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        problem = f"must name a new or an empty folder; {out} exists."
+    elif not out.absolute().parent.is_dir():
+        problem = f"must be in a folder that exists; there is no {out.parent}."
+    else:
+        return
+    raise _unusable_folder(out, problem)
+
+
+def _unusable_folder(out: Path, problem: str) -> InputError:
+    return InputError("out", problem, code="folder", received=str(out))
+
+
 def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check:
     """Check a model's guarantee on a folder of labelled rows, block by block.
 
@@ -127,7 +143,7 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
     from margrave.app.folder import open_folder
 
     table = open_folder(labelled)
-    table.column(target, "--target")
+    table.column(target, "target")
     frame: Any = table.frame
     y = frame[[target]].map_partitions(
         _read_block_labels, table.name, target, model.classes_, meta=(target, object),

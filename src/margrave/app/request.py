@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from margrave._messages import format_count
+from margrave.app.messages import InputError
 from margrave.app.samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
@@ -27,28 +29,80 @@ from margrave.steer import (
 MET, NOT_MET = 0, 3
 
 
-class Result:
-    """The outcome of a request, for a table or for a folder.
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The outcome of a request.
 
     Attributes
     ----------
+    samples : Samples
+        The samples.
+    history : tuple of Reply
+        The start and the replies, one for each preference.
+    reply : Reply
+        The current reply.
+    sizes : SplitSizes
+        The number of rows in each set.
+    n_rows : int
+        The number of rows.
+    encoder : TableEncoder
+        Knows the type of each column.
+    split : str
+        A description of the split, and of the limits that the certification set supports.
+    confidence : float
+        The requested confidence of the guarantee.
     model : SteeredClassifier or None
         The certified model.
     refusal : str
         Why there is no certified model; empty if none was requested.
+    dialog : Dialog or None
+        The dialog, after all steps; None for a folder.
     """
 
-    model: SteeredClassifier | None
-    refusal: str
+    samples: Samples
+    history: tuple[Reply, ...]
+    reply: Reply
+    sizes: SplitSizes
+    n_rows: int
+    encoder: Any
+    split: str
+    confidence: float
+    model: SteeredClassifier | None = None
+    refusal: str = ""
+    dialog: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        samples: Samples,
+        dialog: Dialog,
+        confidence: float,
+        model: SteeredClassifier | None = None,
+        refusal: str = "",
+    ) -> Outcome:
+        """Make the outcome of a dialog on samples."""
+        return cls(
+            samples,
+            dialog.history,
+            dialog.reply,
+            dialog.sizes,
+            len(samples.y),
+            dialog.model.scorer_.committee.encoder,
+            _describe_split(dialog, confidence),
+            confidence,
+            model,
+            refusal,
+            dialog,
+        )
 
     @property
-    def reply(self) -> Reply:
-        """The last reply."""
-        raise NotImplementedError
+    def start(self) -> Reply:
+        """The tuning set before the first preference."""
+        return self.history[0]
 
     @property
     def met(self) -> bool:
-        """Whether the last reply meets its preference on the tuning set."""
+        """Whether the current reply meets its preference on the tuning set."""
         return self.reply.met
 
     @property
@@ -58,16 +112,15 @@ class Result:
 
     def describe(self) -> str:
         """Describe the outcome in one or two sentences."""
-        if self.met and self.model is not None:
-            return "Met on the tuning set, and certified."
-        reply = self.reply
-        if self.met and self.refusal:
-            return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
         if self.met:
+            if self.model is not None:
+                return "Met on the tuning set, and certified."
+            if self.refusal:
+                return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
             return "Met on the tuning set, but not certified: the model was not accepted."
         shortfall = (
-            f"Not met on the tuning set: the nearest is {format_count(reply.shortfall)} samples "
-            f"short; '{reply.binding}' is the limiting constraint."
+            f"Not met on the tuning set: the nearest is {format_count(self.reply.shortfall)} "
+            f"samples short; '{self.reply.binding}' is the limiting constraint."
         )
         if self.model is not None:
             return f"{shortfall} A model with a guarantee for new samples was certified anyway."
@@ -75,84 +128,53 @@ class Result:
             return f"{shortfall} It cannot be guaranteed either: {self.refusal}"
         return shortfall
 
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the outcome to plain data that JSON can hold."""
+        certificate = None if self.model is None else self.model.certificate_
+        sizes, replies, start = self.sizes, self.history[1:], self.start.after
+        return {
+            "exit_code": self.exit_code,
+            "met": self.met,
+            "certified": certificate is not None,
+            "verdict": self.describe(),
+            "refusal": self.refusal or None,
+            "data": self.samples.table.name,
+            "target": self.samples.target,
+            "classes": list(start.classes),
+            "positive": start.positive,
+            "n": {
+                "all": self.n_rows,
+                **{name: getattr(sizes, name) for name in ("train", "tune", "certify", "unused")},
+            },
+            "columns": dict(self.encoder.kinds_),
+            "strategy": self.reply.strategy,
+            "seconds": round(sum(reply.seconds for reply in replies), 3),
+            "start": start.to_dict(),
+            "replies": [reply.to_dict() for reply in replies],
+            "certificate": None if certificate is None else certificate.to_dict(),
+        }
 
-@dataclass(frozen=True, eq=False)
-class Outcome(Result):
-    """The outcome of a request for a table.
 
-    Attributes
-    ----------
-    samples : Samples
-        The samples.
-    dialog : Dialog
-        The dialog, after all steps.
-    confidence : float
-        The requested confidence of the guarantee.
-    model : SteeredClassifier or None
-        The certified model.
-    refusal : str
-        Why there is no certified model; empty if none was requested.
-    """
-
-    samples: Samples
-    dialog: Dialog
-    confidence: float
-    model: SteeredClassifier | None = None
-    refusal: str = ""
-
-    @property
-    def start(self) -> Reply:
-        """The first step of the dialog, before any preference."""
-        return self.dialog.history[0]
-
-    @property
-    def replies(self) -> tuple[Reply, ...]:
-        """The replies, one for each preference."""
-        return self.dialog.history[1:]
-
-    @property
-    def sizes(self) -> SplitSizes:
-        """The number of samples in each set."""
-        return self.dialog.sizes
-
-    @property
-    def reply(self) -> Reply:
-        """The last reply."""
-        return self.dialog.reply
-
-    @property
-    def n_rows(self) -> int:
-        """The number of samples."""
-        return len(self.samples.y)
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder, which knows the type of each column."""
-        return self.dialog.model.scorer_.committee.encoder
-
-    def describe_parts(self) -> str:
-        """Describe how the rows were split, and which limits the certification set supports."""
-        parts = self.sizes
-        if parts.tune == parts.train:
-            roles = (
-                f"{parts.train:,} rows to train and tune, each scored by models trained without it"
-            )
-        else:
-            roles = (
-                f"{parts.train:,} rows to train; {parts.tune:,} of them to tune, "
-                "scored by models trained on earlier rows"
-            )
-        unused = f"\n{parts.unused:,} more rows of the groups in the certification set are not used"
-        support = (
-            describe_support(parts.certify_by_class, self.confidence)
-            if parts.certify
-            else self.dialog.support(self.confidence)
+def _describe_split(dialog: Dialog, confidence: float) -> str:
+    sizes = dialog.sizes
+    if sizes.tune == sizes.train:
+        roles = f"{sizes.train:,} rows to train and tune, each scored by models trained without it"
+    else:
+        roles = (
+            f"{sizes.train:,} rows to train; {sizes.tune:,} of them to tune, "
+            "scored by models trained on earlier rows"
         )
-        return f"{roles}\n{support}{unused if parts.unused else ''}"
+    unused = f"\n{sizes.unused:,} more rows of the groups in the certification set are not used"
+    support = (
+        describe_support(sizes.certify_by_class, confidence)
+        if sizes.certify
+        else dialog.support(confidence)
+    )
+    return f"{roles}\n{support}{unused if sizes.unused else ''}"
 
 
 def read_fraction(text: str) -> str | float:
-    """Parse the value of --certify."""
+    """Parse the value of certify: a fraction, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -160,46 +182,32 @@ def read_fraction(text: str) -> str | float:
     except ValueError:
         fraction = 0.0
     if not 0 < fraction < 1:
-        raise ValueError(f"--certify must be 'auto' or a fraction between 0 and 1; got {text!r}.")
+        problem = f"must be 'auto' or a fraction between 0 and 1; got {text!r}."
+        raise InputError("certify", problem, code="fraction", received=text)
     return fraction
 
 
 def read_limit(text: str) -> Preference:
-    """Parse the preference that --limit gives."""
+    """Parse a preference."""
     try:
         return Preference(text)
     except PreferenceError as error:
-        raise ValueError(f"--limit {text!r}: {error}") from error
-
-
-def check_request(
-    samples: Samples,
-    wants: Sequence[Preference],
-    confidence: float,
-    strategies: Sequence[str] | None,
-) -> None:
-    """Raise an error for parameters that are wrong, before the members are trained."""
-    check_confidence(confidence, "--confidence")
-    get_strategies(strategies, "--strategies")
-    classes, sizes = np.unique(samples.y, return_counts=True)
-    if len(classes) > 1:  # otherwise the dialog raises the error
-        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
-        for want in wants:
-            want.check_counts(matrix)
+        problem = f"{text!r}: {error.summary}"
+        raise InputError("limit", problem, code=error.code, **error.fields) from error
 
 
 def run_request(
     samples: Samples,
     wants: Sequence[Preference],
     *,
-    confidence: float = 0.95,
-    certify: Any = "auto",
-    strategies: Sequence[str] | None = None,
-    seed: int | None = 0,
-    n_jobs: int | None = None,
-    on_training: Callable[[Progress], Any] | None = None,
-    on_reply: Callable[[str, Reply | None], Any] | None = None,
-    path: Path | None = None,
+    confidence: float,
+    certify: str | float,
+    strategies: Sequence[str] | None,
+    seed: int,
+    n_jobs: int | None,
+    on_training: Callable[[Progress], None],
+    on_reply: Callable[[str, Reply | None], None],
+    path: Path | None,
 ) -> Outcome:
     """Train a committee, steer it to the preferences one after the other, and certify it.
 
@@ -211,18 +219,25 @@ def run_request(
         The preferences, one for each step; the bounds of earlier steps still hold.
     confidence, certify, n_jobs
         As in :meth:`Dialog.from_data`.
-    strategies : sequence of str, optional
+    strategies : sequence of str or None
         As in :meth:`Dialog.prefer`.
-    seed : int or None
+    seed : int
         The ``random_state`` of :meth:`Dialog.from_data`.
-    on_training : callable, optional
+    on_training : callable
         Called after each trained model.
-    on_reply : callable, optional
+    on_reply : callable
         Called with the preference and None when a step starts, then with each better reply.
-    path : Path, optional
+    path : Path or None
         The file that the dialog is written to after every step.
     """
-    check_request(samples, wants, confidence, strategies)
+    # What is wrong is refused before minutes of training.
+    check_confidence(confidence, "run_request")
+    get_strategies(strategies, "run_request")
+    classes, sizes = np.unique(samples.y, return_counts=True)
+    if len(classes) > 1:  # otherwise the dialog raises the error
+        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
+        for want in wants:
+            want.check_counts(matrix)
     dialog = Dialog.from_data(
         samples.X,
         samples.y,
@@ -239,25 +254,10 @@ def run_request(
     if path is not None:
         dialog.autosave(path)
     for want in wants:
-        if on_reply is not None:
-            on_reply(str(want), None)
-        dialog.prefer(
-            want, keep=True, strategies=strategies, callback=_pass_on(on_reply, str(want))
-        )
+        on_reply(str(want), None)
+        dialog.prefer(want, keep=True, strategies=strategies, callback=partial(on_reply, str(want)))
     try:
         model = dialog.accept(confidence=confidence)
     except GuaranteeError as error:
-        return Outcome(samples, dialog, confidence, refusal=str(error))
-    return Outcome(samples, dialog, confidence, model)
-
-
-def _pass_on(
-    on_reply: Callable[[str, Reply | None], Any] | None, want: str
-) -> Callable[[Reply], None]:
-    """Return a callback for the dialog that returns None: a true value would stop the search."""
-
-    def callback(reply: Reply) -> None:
-        if on_reply is not None:
-            on_reply(want, reply)
-
-    return callback
+        return Outcome.of(samples, dialog, confidence, refusal=str(error))
+    return Outcome.of(samples, dialog, confidence, model)

@@ -1,7 +1,7 @@
 """Read a user's table as samples: features, labels, groups and times.
 
-The options that describe a table ("--target spam --time sent") are checked before training. An
-error about a row names its line in the file.
+The names of columns and classes are checked before training. An error about a row names its line
+in the file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from margrave import _labels, datasets
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
+from margrave.app.messages import InputError
 from margrave.app.tables import place_of, read_table
 from margrave.table import guess_kind, read_dates, read_numbers, read_texts
 
@@ -59,17 +60,23 @@ class Table:
     is_regression: bool = False
     encoding: str | None = None
 
-    def column(self, name: str, option: str) -> pandas.Series[Any]:
-        """Return the column that an option names."""
+    def column(self, name: str, parameter: str) -> pandas.Series[Any]:
+        """Return the column that a parameter names."""
         names = [str(column) for column in self.frame.columns]
         if name in names:
             return self.frame[name]
-        lower = {column.lower(): column for column in names}
-        near = [lower[column] for column in near_names(name, lower)][:_SHOWN]
+        near = near_names(name, names)[:_SHOWN]
         hint = did_you_mean(near) or f" The columns are {list_names(names)}."
-        raise ValueError(f"{option} must name a column of {self.name}; got {name!r}.{hint}")
+        raise InputError(
+            parameter,
+            f"must name a column of {self.name}; got {name!r}.{hint}",
+            code="unknown_column",
+            table=self.name,
+            received=name,
+            near=near,
+        )
 
-    def check_complete(self, missing: Flags, name: str, option: str) -> None:
+    def check_complete(self, missing: Flags, name: str, parameter: str) -> None:
         """Raise an error if a column has missing values."""
         rows = np.flatnonzero(missing)
         if not len(rows):
@@ -81,10 +88,56 @@ class Table:
             else place_of(self.path, first, encoding=self.encoding)
         )
         many = "" if len(rows) == 1 else f" (and {len(rows) - 1} more)"
-        raise ValueError(
-            f"{option} needs a value in every row; {name!r} of {self.name} has none in "
-            f"{place}{many}. Fill in the missing values or remove these rows."
+        raise InputError(
+            parameter,
+            f"needs a value in every row; {name!r} of {self.name} has none in {place}{many}. "
+            "Fill in the missing values or remove these rows.",
+            code="missing_values",
+            table=self.name,
+            column=name,
+            n=len(rows),
         )
+
+    def select_columns(
+        self,
+        target: str | None,
+        group: str | None = None,
+        time: str | None = None,
+        drop: Sequence[str] = (),
+    ) -> tuple[str, list[str]]:
+        """Check the names of columns; return the target and the features."""
+        columns = [str(name) for name in self.frame.columns]
+        if target is None and self.path is not None:
+            names = list_names(columns)
+            problem = f"is missing. Name the column with the classes, one of {names}."
+            raise InputError("target", problem, code="missing")
+        target = target or _TARGET
+        if group is not None and time is not None:
+            raise InputError(
+                "group",
+                "cannot be used together with time, because only one of them can determine the "
+                "split. Leave out one.",
+                code="conflict",
+                other="time",
+            )
+        self.column(target, "target")
+        others = {"group": group, "time": time}
+        for parameter, name in [*others.items(), *(("drop", name) for name in drop)]:
+            if name is not None:
+                self.column(name, parameter)
+            if name == target and parameter != "drop":
+                problem = f"must name another column than the target; got {name!r}."
+                raise InputError(parameter, problem, code="same_column", received=name)
+        features = [name for name in columns if name not in {target, group, time, *drop}]
+        if not features:
+            raise InputError(
+                "data",
+                f"must have feature columns; {self.name} has none besides those that are named. "
+                "Add columns, or drop fewer.",
+                code="no_features",
+                table=self.name,
+            )
+        return target, features
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +151,11 @@ class Samples:
     target : str
         The column with the labels.
     X : DataFrame
-        The features.
+        The features; of a folder, a Dask data frame.
     y : ndarray
-        The labels.
+        The labels; of a folder, a Dask series.
     positive : label or None
-        The positive class, in the type of the labels.
+        The positive class, in the type of the labels; of a folder, as text.
     groups, time : ndarray or None
         The group and the time of each sample.
     """
@@ -121,9 +174,10 @@ def find_table(data: str, *, encoding: str | None = None, decimal: str | None = 
     path = Path(data)
     if data in datasets.names() and not path.is_file():
         if encoding is not None or decimal is not None:
-            raise ValueError(
-                f"--encoding and --decimal must be left out for a data set of the package; "
-                f"got them for {data!r}."
+            raise InputError(
+                "decimal" if encoding is None else "encoding",
+                f"must be left out for a data set of the package; got it for {data!r}.",
+                code="text_file",
             )
         bunch = datasets.load(data, as_frame=True)
         is_regression = not len(bunch.target_names)
@@ -131,9 +185,13 @@ def find_table(data: str, *, encoding: str | None = None, decimal: str | None = 
     if path.exists():
         frame = read_table(path, encoding=encoding, decimal=decimal)
         return Table(frame, path.name, path, encoding=encoding)
-    near = did_you_mean(near_names(data, datasets.names(available=True)))
-    raise ValueError(
-        f"DATA must be a file or a name that `margrave data` lists; got {data!r}.{near}"
+    near = near_names(data, datasets.names(available=True))
+    raise InputError(
+        "data",
+        f"must be a file or a name that `margrave data` lists; got {data!r}.{did_you_mean(near)}",
+        code="unknown_data",
+        received=data,
+        near=near,
     )
 
 
@@ -209,38 +267,15 @@ def samples_of(
     drop : sequence of str
         Columns to leave out.
     """
-    if target is None:
-        if table.path is not None:
-            names = list_names([str(name) for name in table.frame.columns])
-            raise ValueError(
-                f"--target is missing. Name the column with the classes, one of {names}."
-            )
-        target = _TARGET
-    if group is not None and time is not None:
-        raise ValueError(
-            "--group and --time cannot be used together, because only one of them can determine "
-            "the split. Leave out one."
-        )
-    y = _read_classes(table.column(target, "--target"), table, target)
-    special = [name for name in (target, group, time) if name is not None]
-    if len(set(special)) < len(special):
-        raise ValueError(
-            f"--target, --group and --time must name different columns; got {list_names(special)}."
-        )
-    for name in drop:
-        table.column(name, "--drop")
-    features = [name for name in table.frame.columns if name not in {*special, *drop}]
-    if not features:
-        raise ValueError(
-            f"{table.name} has no feature columns besides {list_names(special)}. "
-            "Add columns, or drop fewer."
-        )
+    target, features = table.select_columns(target, group, time, drop)
+    y = _read_classes(table, target)
+    known = table.positive if target == _TARGET else None
     return Samples(
         table,
         target,
         table.frame[features],
         y,
-        table.positive if positive is None else match_label(positive, np.unique(y), "--positive"),
+        known if positive is None else match_label(positive, np.unique(y), "positive"),
         None if group is None else _read_groups(table, group),
         None if time is None else _read_times(table, time),
     )
@@ -248,30 +283,40 @@ def samples_of(
 
 def read_labels(table: Table, target: str, classes: NDArray[Any]) -> NDArray[Any]:
     """Return the labels of new samples in the type of a model's classes."""
-    column = table.column(target, "--target")
-    texts = read_texts(column)
-    table.check_complete(texts == "", target, "--target")
-    # A class may be 1 in the model, and "1" or 1.0 in a file.
-    labels = {
-        text: match_label(text, classes, f"--target {target}: each label")
-        for text in dict.fromkeys(texts.tolist())
-    }
+    texts = _read_complete(table, target, "target")
+    labels = {}
+    for text in dict.fromkeys(texts.tolist()):
+        labels[text] = _find_label(text, classes)
+        if labels[text] is None:
+            needed = f"of the classes {_labels.shown(classes)}"
+            raise _wrong_column(table, target, "target", needed, f"has {text!r}")
     return np.array([labels[text] for text in texts], dtype=classes.dtype)
 
 
-def match_label(text: str, classes: NDArray[Any], option: str) -> Any:
+def match_label(text: str, classes: NDArray[Any], parameter: str) -> Any:
     """Return the class whose text or number equals a text."""
+    label = _find_label(text, classes)
+    if label is not None:
+        return label
+    near = near_names(text, map(str, classes.tolist()))
+    raise InputError(
+        parameter,
+        f"must be one of the classes {_labels.shown(classes)}; got {text!r}.{did_you_mean(near)}",
+        code="unknown_class",
+        received=text,
+        classes=classes.tolist(),
+        near=near,
+    )
+
+
+def _find_label(text: str, classes: NDArray[Any]) -> Any:
+    """Return a class, which may be 1 in a model and "1" or 1.0 in a file; None if there is none."""
     for label in classes.tolist():
         if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
             return label
         if isinstance(label, int | float) and not isinstance(label, bool) and _equals(text, label):
             return label
-    lower = {str(label).lower(): repr(label) for label in classes.tolist()}
-    near = [lower[name] for name in near_names(text, lower)]
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise ValueError(
-        f"{option} must be one of the classes {_labels.shown(classes)}; got {text!r}.{hint}"
-    )
+    return None
 
 
 def _equals(text: str, number: float) -> bool:
@@ -281,12 +326,18 @@ def _equals(text: str, number: float) -> bool:
         return False
 
 
-def _read_classes(column: pandas.Series[Any], table: Table, target: str) -> NDArray[Any]:
+def _read_complete(table: Table, name: str, parameter: str) -> NDArray[Any]:
+    """Return the texts of a column that has a value in every row."""
+    texts = read_texts(table.column(name, parameter))
+    table.check_complete(texts == "", name, parameter)
+    return texts
+
+
+def _read_classes(table: Table, target: str) -> NDArray[Any]:
     """Return the labels in their own type: numbers, Booleans, or text without outer spaces."""
     from pandas.api import types
 
-    texts = read_texts(column)
-    table.check_complete(texts == "", target, "--target")
+    texts, column = _read_complete(table, target, "target"), table.frame[target]
     if types.is_bool_dtype(column.dtype):
         return np.array(column.to_numpy(dtype=bool))
     if not types.is_numeric_dtype(column.dtype):
@@ -295,42 +346,46 @@ def _read_classes(column: pandas.Series[Any], table: Table, target: str) -> NDAr
     distinct = np.unique(values)
     fractions = values.dtype.kind == "f" and len(distinct) > _MANY and (distinct % 1 != 0).any()
     if fractions or (table.is_regression and target == _TARGET):
-        raise ValueError(
-            f"--target must name a column of classes; {target!r} of {table.name} is a number with "
-            f"{len(distinct)} different values. Name another column, or add one with classes, such "
-            "as low and high."
-        )
+        what = f"is a number with {len(distinct)} different values"
+        advice = " Name another column, or add one with classes, such as low and high."
+        raise _wrong_column(table, target, "target", "of classes", what, advice)
     return np.array(values)
 
 
 def _read_groups(table: Table, name: str) -> NDArray[Any]:
     """Return the group of each sample as a number."""
-    texts = read_texts(table.column(name, "--group"))
-    table.check_complete(texts == "", name, "--group")
+    texts = _read_complete(table, name, "group")
     return np.unique(texts.astype(str), return_inverse=True)[1]
 
 
 def _read_times(table: Table, name: str) -> NDArray[Any]:
     """Return the time of each sample as a number."""
-    column = table.column(name, "--time")
+    column = table.column(name, "time")
     guess = guess_kind(column)
     if guess.why in ("constant", "all missing"):
-        raise ValueError(
-            f"--time must name a column with different times; {name!r} of {table.name} is "
-            f"{guess.why}."
-        )
+        raise _wrong_column(table, name, "time", "with different times", f"is {guess.why}")
     if guess.kind == "date":
         dates = read_dates(column, guess.format)
-        table.check_complete(np.isnat(dates), name, "--time")
+        table.check_complete(np.isnat(dates), name, "time")
         return np.array(dates.astype(np.int64))
     if guess.kind != "number":
         cell = next(text for text in read_texts(column) if text)
-        raise ValueError(
-            f"--time must name a column of numbers or dates; {name!r} of {table.name} has {cell!r}."
-        )
+        raise _wrong_column(table, name, "time", "of numbers or dates", f"has {cell!r}")
     numbers = read_numbers(column)
-    table.check_complete(np.isnan(numbers), name, "--time")
+    table.check_complete(np.isnan(numbers), name, "time")
     return numbers
+
+
+def _wrong_column(
+    table: Table, name: str, parameter: str, needed: str, found: str, advice: str = ""
+) -> InputError:
+    return InputError(
+        parameter,
+        f"must name a column {needed}; {name!r} of {table.name} {found}.{advice}",
+        code="wrong_column",
+        table=table.name,
+        column=name,
+    )
 
 
 def list_names(names: Sequence[str]) -> str:

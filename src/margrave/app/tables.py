@@ -61,7 +61,8 @@ class TableError(MargraveError):
     Attributes
     ----------
     code : str
-        "text_format" if the text seems to have another encoding or decimal commas, else "table".
+        "text_format" if the text seems to have another encoding or decimal commas, "parameter" if
+        a parameter is not allowed, else "table".
     fields : dict
         Of a "text_format": the ``encoding`` and the ``decimal`` with which :func:`read_table` reads
         the file, and an ``example`` of the text that it then reads.
@@ -110,11 +111,11 @@ def read_table(
     N/A, n/a, NaN, nan, NULL, null, None, <NA>, #N/A, #NA and a few others. Empty lines are
     skipped. Dates stay text.
 
-    A column has decimal commas if all its cells are numbers, with at most one comma, and one of
-    them cannot be a number of thousands: "0,5" and "1.234,5", but not "1,234". With the decimal
-    comma, "1,234" is less than two. A point, an apostrophe or a space may separate the thousands.
-    A column of which all points may separate thousands, as in "1.234", stays text; a column with
-    other decimal points is read as numbers.
+    A column seems to have decimal commas if all its cells are numbers and one of them cannot be a
+    number of thousands: "0,5" or "1.234,5", but not "1,234", which stays text. With a comma as
+    `decimal`, "1,234" is a number between 1 and 2, and points, apostrophes or spaces may separate
+    thousands; columns with decimal points are read as well, unless all of them may separate
+    thousands, as in "1.234": these stay text.
 
     Examples
     --------
@@ -142,9 +143,9 @@ def read_table(
     elif encoding is None and decimal is None:
         frame = _read_parquet(path)
     else:
-        raise TableError(
-            f"--encoding and --decimal must be left out for Parquet; got them for {path}."
-        )
+        parameter = "decimal" if encoding is None else "encoding"
+        allowed = f"left out for Parquet ({path.name})"
+        raise _wrong_parameter(parameter, allowed, encoding or decimal)
     if not len(frame):
         raise TableError(f"{path}: must have rows below the header; got none.")
     return frame
@@ -280,7 +281,7 @@ def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pa
     from pandas.errors import ParserError
 
     if decimal not in (None, ".", ","):
-        raise TableError(f"--decimal must be '.' or ','; got {decimal!r}.")
+        raise _wrong_parameter("decimal", "'.' or ','", decimal)
     with _open_text(path, ending, encoding) as file:
         sample = file.read(_SAMPLE)
         if "\0" in sample:
@@ -318,8 +319,7 @@ def _refuse_decimal_commas(texts: pandas.DataFrame, path: Path, encoding: str) -
             example = next(cell.strip() for cell in texts[name].dropna() if "," in cell)
             raise TableError(
                 f"{path}: numbers must have a decimal point; got {example!r} in column {name!r}. "
-                "Read decimal commas with --decimal ',', or keep such columns as text with "
-                "--decimal '.'.",
+                "Set decimal to ',' to read decimal commas, or to '.' to keep such columns text.",
                 code="text_format",
                 encoding=encoding,
                 decimal=",",
@@ -364,9 +364,18 @@ def _check_encoding(encoding: str | None) -> str:
         "".encode(encoding or "utf-8")  # codecs.lookup also finds codecs of bytes, such as base64
         return codecs.lookup(encoding or "utf-8").name
     except (LookupError, ValueError) as error:
-        raise TableError(
-            f"--encoding must be an encoding of text, such as cp1252 or utf-16; got {encoding!r}."
-        ) from error
+        allowed = "an encoding of text, such as cp1252 or utf-16"
+        raise _wrong_parameter("encoding", allowed, encoding) from error
+
+
+def _wrong_parameter(parameter: str, allowed: str, received: str | None) -> TableError:
+    return TableError(
+        f"read_table: {parameter} must be {allowed}; got {received!r}.",
+        code="parameter",
+        parameter=parameter,
+        allowed=allowed,
+        received=received,
+    )
 
 
 def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
@@ -390,10 +399,10 @@ def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
             read_table(path, encoding=guess)
         except TableError as other:
             decimal = other.fields.get("decimal", ".")
-        options = f"--encoding {guess}" + (" --decimal ','" if decimal == "," else "")
+        options = f"encoding to {guess}" + (" and decimal to ','" if decimal == "," else "")
         raise TableError(
             f"{problem} It looks like {_ENCODINGS[guess]}, in which it reads {example!r}. "
-            f"Read it with {options}, or save the file as UTF-8.",
+            f"Set {options}, or save the file as UTF-8.",
             code="text_format",
             encoding=guess,
             decimal=decimal,

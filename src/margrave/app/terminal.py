@@ -6,13 +6,10 @@ control characters are replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from margrave._messages import format_count, missing_extra, name_class
-from margrave.app.words import replace_control
+from margrave.app.messages import replace_control
 
 try:
     from rich.console import Console
@@ -23,23 +20,16 @@ except ModuleNotFoundError as error:
     raise ImportError(message) from error
 
 if TYPE_CHECKING:
-    from margrave.app.folder import FolderOutcome
     from margrave.app.request import Outcome
     from margrave.committee import Progress as Training
     from margrave.steer import Reply
 
 
-@dataclass
 class Printer:
-    """Prints text to a terminal or a file.
+    """Prints text to a terminal or a file."""
 
-    Attributes
-    ----------
-    console : Console
-        The console to print to.
-    """
-
-    console: Console = field(default_factory=lambda: Console(highlight=False))
+    def __init__(self) -> None:
+        self.console = Console(highlight=False)
 
     def text(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print lines literally."""
@@ -53,55 +43,44 @@ class Printer:
         self.text(text, indent=2)
 
 
-@contextmanager
-def progress(shown: bool) -> Iterator[Bars]:
-    """Show progress bars on the standard error if it is a terminal."""
-    console = Console(stderr=True, highlight=False)
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[status]}", markup=False),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not (shown and console.is_terminal),
-    )
-    with bars:
-        yield Bars(bars)
+class Bars(Progress):
+    """The progress bars of one request, on the standard error if it is a terminal.
 
-
-@dataclass
-class Bars:
-    """The progress bars of one request: one for the training, one for each preference.
-
-    Attributes
-    ----------
-    bars : rich.progress.Progress
-        The bars.
+    There is one bar for the training, and one for each preference.
     """
 
-    bars: Progress
+    def __init__(self, *, shown: bool) -> None:
+        console = Console(stderr=True, highlight=False)
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[status]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not (shown and console.is_terminal),
+        )
 
     def training(self, at: Training) -> None:
         """Update the bar of the training after a model was trained."""
-        if not self.bars.task_ids:
-            self.bars.add_task("training the members", total=at.total, status="")
+        if not self.task_ids:
+            self.add_task("training the members", total=at.total, status="")
         status = f"{at.done} of {at.total} models ({at.member})"
-        self.bars.update(self.bars.task_ids[0], completed=at.done, status=status)
+        self.update(self.task_ids[0], completed=at.done, status=status)
 
     def reply(self, want: str, reply: Reply | None) -> None:
         """Add a bar for a preference, or update it after a better reply."""
         if reply is None:
-            for done in self.bars.task_ids[1:]:
-                self.bars.update(done, total=1, completed=1)
-            self.bars.add_task(replace_control(want), total=None, status="searching")
+            for done in self.task_ids[1:]:
+                self.update(done, total=1, completed=1)
+            self.add_task(replace_control(want), total=None, status="searching")
             return
         status = "met" if reply.met else f"{format_count(reply.shortfall)} short"
-        self.bars.update(self.bars.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
+        self.update(self.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
 
 
-def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
+def print_outcome(printer: Printer, outcome: Outcome) -> None:
     """Print the outcome of a request: columns, split, matrices, replies and certificate."""
     samples, matrix = outcome.samples, outcome.start.after
     positive = "" if matrix.positive is None else f"; {name_class(matrix.positive)} is positive"
@@ -111,9 +90,9 @@ def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
         "bold",
     )
     printer.section("Column types", outcome.encoder.describe())
-    printer.section("Split", outcome.describe_parts())
+    printer.section("Split", outcome.split)
     printer.section(f"Start, on {matrix.n:,} samples of the tuning set:", str(matrix))
-    for reply in outcome.replies:
+    for reply in outcome.history[1:]:
         lines = str(reply).splitlines()
         printer.text("")
         printer.text(lines[0], "bold green" if reply.met else "bold yellow")

@@ -411,7 +411,9 @@ def mark_error(
     if examples:
         lines.append(f"Examples: {', '.join(examples)}.")
         fields["examples"] = examples
-    return PreferenceError("\n".join(lines), code=code, text=text, span=span, **fields)
+    error = PreferenceError("\n".join(lines), code=code, text=text, span=span, **fields)
+    error.summary = " ".join(lines[:1] + lines[3:])
+    return error
 
 
 def _unquote(label: str) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from margrave import _labels
+from margrave._errors import ParameterError
 from margrave._indexing import select_rows
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
@@ -77,9 +78,13 @@ def check_strategies(strategies: Any, owner: str) -> None:
     names = [strategy.name for strategy in get_strategies(strategies, owner)]
     others = [repr(name) for name in names if name != MOVE]
     if others:
-        raise ValueError(
-            f"{owner} must be left out, or be {MOVE!r}, for rows that do not fit into memory; got "
-            f"{', '.join(others)}. Draw rows with margrave.scale.sample for the other strategies."
+        allowed = f"left out, or {MOVE!r}, for rows that do not fit into memory"
+        raise ParameterError(
+            f"{owner} needs strategies to be {allowed}; got {', '.join(others)}. Draw rows with "
+            "margrave.scale.sample for the other strategies.",
+            parameter="strategies",
+            allowed=allowed,
+            received=names,
         )
 
 
@@ -284,7 +289,7 @@ def _fit_steered(
     """Train the members on some rows, set the threshold on others, and certify it on the rest."""
     if sample_weight is not None:
         raise ValueError(f"{OWNER} needs sample_weight to be None; got weights. Leave them out.")
-    check_strategies(estimator.strategies, f"{OWNER}, strategies")
+    check_strategies(estimator.strategies, OWNER)
     draw = Draw.of(X, y, estimator.random_state)
     if estimator.preference is None:
         roles = draw.training_roles()

@@ -128,7 +128,7 @@ def make_plan(
     empty = objective.matrix(objective.codes)
     wanted = preference.in_rates(empty)
     plan = Plan(wanted, objective.classes, objective.positive, decision)
-    if objective.k == 2 and not decision.rejects and has_order_statistics(wanted, empty):
+    if _uses_order_statistics(wanted, decision, empty):
         return plan
     path = [decision]
     if objective.k == 2:
@@ -146,6 +146,11 @@ def make_plan(
         values=tuple(expected[i][1] for i in order),
         expected=tuple(expected[i][0] for i in order),
     )
+
+
+def _uses_order_statistics(wanted: Preference, decision: Decision, matrix: Confusion) -> bool:
+    two = len(matrix.classes) == 2
+    return two and not decision.rejects and has_order_statistics(wanted, matrix)
 
 
 def _threshold_grid(scores: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
@@ -261,10 +266,11 @@ def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Cert
     GuaranteeError
         If the certification set cannot support it.
     """
-    empty = plan.matrix(codes, codes)
+    truth = plan.matrix(codes, codes)
+    bounds = [] if plan.path else one_sided_bounds(plan.preference, truth)
+    delta /= max(len(bounds), 1)
+    _check_sizes(plan.preference, truth, delta, len(bounds))
     if not plan.path:
-        bounds = one_sided_bounds(plan.preference, empty)
-        delta /= max(len(bounds), 1)
         threshold = _order_statistic_threshold(plan, bounds, scores, codes, delta)
         return CertifiedDecision(threshold, "order statistics", delta)
     n_passed = 0
@@ -308,16 +314,6 @@ def _order_statistic_threshold(
         ordered = np.sort(scores[rows[codes]])
         n, limit = len(ordered), float(bound.limit if bound.at_most else 1 - bound.limit)
         allowed = largest_allowed_count(n, limit, delta)
-        if allowed < 0:
-            raise GuaranteeError(
-                _describe_too_few(bound, limit, n, rows, plan, delta, len(bounds)),
-                code="too_few_samples",
-                bound=str(bound),
-                confidence=1 - delta,
-                n=n,
-                needed=samples_needed(limit, delta),
-                supported=supported_rate(n, delta) / 100,
-            )
         if allowed >= n:
             continue
         if prediction == 1:  # at most `allowed` scores above the threshold
@@ -341,12 +337,42 @@ def _order_statistic_threshold(
     return Threshold(threshold, threshold)
 
 
-def _describe_too_few(
-    bound: Bound, limit: float, n: int, rows: NDArray[np.bool_], plan: Plan, delta: float, m: int
-) -> str:
+def _check_sizes(wanted: Preference, truth: Confusion, delta: float, n_guarantees: int) -> None:
+    """Raise an error if no predictions for the certification set could prove some bound.
+
+    Parameters
+    ----------
+    wanted : Preference
+        The preference, in rates.
+    truth : Confusion
+        The certification set, with every sample predicted right.
+    delta : float
+        Error probability of each bound.
+    n_guarantees : int
+        The number of bounds that the error probability was divided among; 0 if it was not.
+    """
+    for bound in wanted.all_bounds:
+        if forbids_rejecting(bound) or is_trivial(float(bound.limit), bound.at_most):
+            continue
+        rows = np.asarray(bound.cells(truth)[1].any(axis=1))
+        n, limit = int(truth.counts[rows].sum()), float(bound.limit)
+        limit = limit if bound.at_most else 1 - limit
+        if largest_allowed_count(n, limit, delta) < 0:
+            labels = [label for label, has in zip(truth.classes, rows, strict=True) if has]
+            of = "" if rows.all() else f" of {' or '.join(map(name_class, labels))}"
+            raise GuaranteeError(
+                _describe_too_few(bound, limit, n, of, delta, n_guarantees),
+                code="too_few_samples",
+                bound=str(bound),
+                confidence=1 - delta,
+                n=n,
+                needed=samples_needed(limit, delta),
+                supported=supported_rate(n, delta) / 100,
+            )
+
+
+def _describe_too_few(bound: Bound, limit: float, n: int, of: str, delta: float, m: int) -> str:
     """Say how many samples a bound needs, and which limit the n samples support."""
-    names = [name_class(label) for label, has in zip(plan.classes, rows, strict=True) if has]
-    of = "" if len(names) == len(plan.classes) else f" of {' or '.join(names)}"
     least = samples_needed(limit, delta)
     rate = supported_rate(n, delta)
     best = f"{rate if bound.at_most else 100 - rate:.2f}%"
@@ -435,23 +461,7 @@ def issue_certificate(
         The confidence that the certificate states, and the error probability that it may use.
     """
     check_confidence(confidence, "SteeredClassifier")
-    sizes = np.bincount(codes, minlength=len(plan.classes))
-    if not sizes.all():
-        missing = _labels.plain(plan.classes[int(np.argmin(sizes))])
-        raise GuaranteeError(
-            "A guarantee needs samples of every class in the certification set; it has none of "
-            f"{name_class(missing)}.",
-            code="too_few_samples",
-            label=missing,
-            n=0,
-        )
-    if all(is_trivial(float(bound.limit), bound.at_most) for bound in plan.preference.bounds):
-        raise GuaranteeError(
-            f"'{plan.preference}' guarantees nothing: every model meets it. Request a stricter "
-            "limit.",
-            code="trivial",
-            preference=str(plan.preference),
-        )
+    _check_contents(plan.preference, plan.matrix(codes, codes))
     certified = set_decision(plan, scores, codes, delta)
     matrix = plan.matrix(certified.decision.predict(scores), codes)
     certificate = Certificate(
@@ -473,6 +483,57 @@ def issue_certificate(
         start=start,
     )
     return certified.decision, certificate
+
+
+def _check_contents(wanted: Preference, truth: Confusion) -> None:
+    """Raise an error if a class has no samples, or if every model meets the preference."""
+    sizes = truth.counts.sum(axis=1)
+    if not sizes.all():
+        missing = _labels.plain(truth.classes[int(np.argmin(sizes))])
+        raise GuaranteeError(
+            "A guarantee needs samples of every class in the certification set; it has none of "
+            f"{name_class(missing)}.",
+            code="too_few_samples",
+            label=missing,
+            n=0,
+        )
+    if all(is_trivial(float(bound.limit), bound.at_most) for bound in wanted.bounds):
+        raise GuaranteeError(
+            f"'{wanted}' guarantees nothing: every model meets it. Request a stricter limit.",
+            code="trivial",
+            preference=str(wanted),
+        )
+
+
+def check_guarantee(
+    wanted: Preference,
+    decision: Decision,
+    data: TuningData,
+    certification_set: CertificationSet,
+    delta: float,
+) -> None:
+    """Raise the error of :func:`certify` that the size of the certification set determines.
+
+    Parameters
+    ----------
+    wanted : Preference
+        What to guarantee.
+    decision : Decision
+        The decision that was tuned on the tuning set.
+    data : TuningData
+        The tuning set.
+    certification_set : CertificationSet
+        The certification set; only its number of samples of each class is used.
+    delta : float
+        The error probability that the certificate may use.
+    """
+    codes = certification_set.codes
+    truth = count_predictions(codes, codes, data.labels, data.positive)
+    rates = wanted.in_rates(data.matrix(data.codes))
+    _check_contents(rates, truth)
+    ordered = _uses_order_statistics(rates, decision, truth)
+    n_guarantees = len(one_sided_bounds(rates, truth)) if ordered else 0
+    _check_sizes(rates, truth, delta / max(n_guarantees, 1), n_guarantees)
 
 
 def renew_certificate(

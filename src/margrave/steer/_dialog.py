@@ -980,6 +980,39 @@ class Dialog(Saved):
             self.save(self._path)
         return model
 
+    def check_accept(self, *, confidence: float = 0.95, reserve: bool = False) -> None:
+        """Check whether :meth:`accept` can succeed, without using the certification set.
+
+        This counts only the samples of each class in the certification set that
+        :meth:`from_data` kept apart. Whether the guarantee holds on them, only :meth:`accept`
+        finds out.
+
+        Parameters
+        ----------
+        confidence, reserve
+            As in :meth:`accept`.
+
+        Raises
+        ------
+        GuaranteeError
+            As :meth:`accept` would, without using up anything.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog, GuaranteeError
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> reply = dialog.prefer("fn <= 1%", strategies=["move"])
+        >>> try:
+        ...     dialog.check_accept()
+        ... except GuaranteeError as error:
+        ...     print(error.code)
+        too_few_samples
+        """
+        check_confidence(confidence, "Dialog.check_accept")
+        self._ledger.check(self.reply, self.position, self._data, float(confidence), reserve)
+
     def autosave(self, path: str | Path) -> None:
         """Save the dialog to a file now, and again after each step.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from margrave import _labels
+from margrave._errors import ParameterError
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Tally
@@ -378,12 +379,12 @@ class Frontier:
     def _slopes(self, method: str, cost_ratio: Any, prior: Any, pairs: bool) -> tuple[float, ...]:
         """Compute the range of slopes of a range of costs and of priors."""
         more = ", or two of them, the smaller first" if pairs else ""
-        rule = f"cost_ratio to be a number above 0{more}"
-        costs = _check_range(method, rule, cost_ratio, math.inf, pairs)
+        allowed = f"a number above 0{more}"
+        costs = _check_range(method, "cost_ratio", allowed, cost_ratio, math.inf, pairs)
         if prior is None:
             return tuple(cost * self.n_positive / self.n_negative for cost in costs)
-        rule = f"prior to be None, or a number between 0 and 1{more}"
-        priors = _check_range(method, rule, prior, 1.0, pairs)
+        allowed = f"None, or a number between 0 and 1{more}"
+        priors = _check_range(method, "prior", allowed, prior, 1.0, pairs)
         return tuple(p / (1 - p) * cost for p, cost in zip(priors, costs, strict=True))
 
     def _select(self, method: str, name: str | None) -> Self:
@@ -456,14 +457,14 @@ def _parse_limit(method: str, parameter: str, limit: Any, n: int) -> int:
 
 
 def _check_range(
-    method: str, rule: str, value: Any, end: float, pairs: bool
+    method: str, parameter: str, allowed: str, value: Any, end: float, pairs: bool
 ) -> tuple[float, float]:
     """Check a number above 0 and below the end, or two of them in order; return two."""
     two = isinstance(value, tuple | list | np.ndarray) and len(value) == 2 and pairs
     low, high = value if two else (value, value)
     numbers = isinstance(low, Real) and isinstance(high, Real)
     if not numbers or not 0 < low <= high < end:
-        raise_invalid(f"Frontier.{method}", rule, repr(value))
+        raise ParameterError.of(f"Frontier.{method}", parameter, allowed, value)
     return float(low), float(high)
 
 

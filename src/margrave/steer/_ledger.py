@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from margrave._errors import ParameterError
+from margrave.confusion import Preference
 from margrave.steer._certificate import Certificate
 from margrave.steer._certify import (
     CertificationSet,
     certify,
+    check_guarantee,
     describe_support,
     make_certification_set,
 )
@@ -172,23 +174,13 @@ class Ledger:
     ) -> SteeredClassifier:
         """Certify the model of a step, or return the one accepted before for the same request."""
         confidence = float(confidence)
-        if reply.preference is None:
-            raise GuaranteeError(
-                "Dialog.accept needs a preference to guarantee; this step has none. Request one "
-                "first, such as prefer('fp <= 1%').",
-                code="no_preference",
-            )
-        certification_set = self._certification_set(data, X, y)
-        name = certification_set.name
-        for accepted in self.accepted:
-            same = (accepted.step, accepted.samples) == (step, name)
-            if same and accepted.certificate.confidence == confidence:
-                return accepted.model
-        delta = 1 - confidence
-        account = self.accounts.get(name, Account(name, delta))
-        part = account.next_part(delta, reserve)
+        wanted, certification_set = self._begin(reply, data, X, y)
+        known = self._known(step, certification_set, confidence)
+        if known is not None:
+            return known
+        account, part = self._next_use(certification_set, confidence, reserve)
         certified = certify(
-            reply.preference,
+            wanted,
             reply.candidate,
             start,
             data,
@@ -202,12 +194,51 @@ class Ledger:
         model = certified_model(
             certified,
             estimator=self.estimator,
-            preference=str(reply.preference),
+            preference=str(wanted),
             positive=data.positive,
             confidence=confidence,
         )
-        self.accepted.append(Accepted(step, name, model))
+        self.accepted.append(Accepted(step, certification_set.name, model))
         return model
+
+    def check(
+        self, reply: Reply, step: int, data: TuningData, confidence: float, reserve: bool
+    ) -> None:
+        """Raise the error of `model` that can be known without the certification set's scores."""
+        wanted, certification_set = self._begin(reply, data, None, None)
+        if self._known(step, certification_set, confidence) is None:
+            _, part = self._next_use(certification_set, confidence, reserve)
+            check_guarantee(wanted, reply.candidate.decision, data, certification_set, part)
+
+    def _begin(
+        self, reply: Reply, data: TuningData, X: Any, y: ArrayLike | None
+    ) -> tuple[Preference, CertificationSet]:
+        """Return what to guarantee, and the certification set."""
+        if reply.preference is None:
+            raise GuaranteeError(
+                "Dialog.accept needs a preference to guarantee; this step has none. Request one "
+                "first, such as prefer('fp <= 1%').",
+                code="no_preference",
+            )
+        return reply.preference, self._certification_set(data, X, y)
+
+    def _known(
+        self, step: int, certification_set: CertificationSet, confidence: float
+    ) -> SteeredClassifier | None:
+        """Return the model that was accepted before for the same request."""
+        for accepted in self.accepted:
+            same = (accepted.step, accepted.samples) == (step, certification_set.name)
+            if same and accepted.certificate.confidence == confidence:
+                return accepted.model
+        return None
+
+    def _next_use(
+        self, certification_set: CertificationSet, confidence: float, reserve: bool
+    ) -> tuple[Account, float]:
+        """Return the account of a certification set, and the part that the next use may take."""
+        name, delta = certification_set.name, 1 - confidence
+        account = self.accounts.get(name, Account(name, delta))
+        return account, account.next_part(delta, reserve)
 
     @contextmanager
     def _record_use(self, account: Account, part: float) -> Iterator[None]:

@@ -26,7 +26,7 @@ from margrave._messages import missing_extra
 _WAIT = 30.0  # seconds that a writer waits for another, of this process or not
 _CONNECT = 10.0  # seconds for a PostgreSQL server to answer
 _LOG_SIZE = 1 << 26  # bytes to which SQLite's log shrinks again after something large
-_WRITES = "margrave_writes"
+_WRITES, _MIGRATES = "margrave_writes", "margrave_migrates"
 
 _SHAPE = (
     "The store must be a URL such as sqlite:///studio.sqlite3 or postgresql://user@host/name, with "
@@ -54,17 +54,23 @@ class StoreError(Exception):
         For programs: SQLite's name of the error, such as "SQLITE_FULL", or "UNREACHABLE".
     """
 
+    code = "store"
+
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code = code or self.code
 
 
 class NotFound(StoreError):  # noqa: N818 - what is the case, not that it is an error
     """There is no such user, table, dialog or step, or it is another user's."""
 
+    code = "not_found"
+
 
 class Conflict(StoreError):  # noqa: N818
     """Another change came first."""
+
+    code = "conflict"
 
 
 def default_url() -> str:
@@ -171,6 +177,15 @@ def writing(engine: Engine) -> Engine:
     return engine.execution_options(isolation_level="READ COMMITTED")
 
 
+def migrating(engine: Engine) -> Engine:
+    """Give the engine whose transactions write, and may recreate tables.
+
+    SQLite drops a table to recreate it, which would delete the rows that refer to it. So it does
+    not enforce foreign keys in these transactions.
+    """
+    return writing(engine).execution_options(**{_MIGRATES: True})
+
+
 def make_file(path: Path) -> None:
     """Make a file, and its folder, that nobody else can read, if it is not there yet.
 
@@ -263,7 +278,6 @@ def _sqlite_connected(connection: sqlite3.Connection, _record: object) -> None:
     _use_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA fullfsync=ON")
-    cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute(f"PRAGMA journal_size_limit={_LOG_SIZE}")
     cursor.close()
 
@@ -282,8 +296,10 @@ def _use_log(cursor: sqlite3.Cursor) -> None:
 
 
 def _sqlite_begins(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    # SQLite ignores this inside a transaction.
+    connection.exec_driver_sql(f"PRAGMA foreign_keys={'OFF' if options.get(_MIGRATES) else 'ON'}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITES) else "BEGIN")
 
 
 def _postgresql_connected(connection: Any, _record: object) -> None:

@@ -13,9 +13,10 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from margrave.studio.problems import problem_response
 from margrave.studio.settings import Settings
 
 PAGE_POLICY = (
@@ -48,7 +49,7 @@ class Refusal(Exception):  # noqa: N818 - it is a response
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
-        self.response = JSONResponse({"error": message}, status, headers)
+        self.response = problem_response(status, message, headers)
 
 
 class Incoming:

@@ -76,10 +76,8 @@ def bundled_frame(name: str) -> tuple[pandas.DataFrame, Source]:
 def samples(frame: pandas.DataFrame, source: Source, choices: Mapping[str, Any]) -> Samples:
     """Build the samples from a table, as the user chose."""
     positive = choices.get("positive")
-    same = choices["target"] == "target" or not source.bundled
-    table = Table(frame, source.name, positive=source.positive if same else None)
     return samples_of(
-        table,
+        Table(frame, source.name, positive=source.positive),
         target=choices["target"],
         positive=None if positive is None else str(positive),
         group=choices.get("group"),

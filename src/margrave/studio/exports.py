@@ -75,7 +75,7 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     model = current[-1].model if current else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
-    outcome = Outcome(samples, dialog, confidence, model)
+    outcome = Outcome.of(samples, dialog, confidence, model)
     return page(outcome, "python script.py")
 
 

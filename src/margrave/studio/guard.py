@@ -25,6 +25,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from margrave.studio._wire import Incoming, Outgoing, Refusal
+from margrave.studio.problems import WENT_WRONG, problem_response
 from margrave.studio.settings import Settings
 from margrave.studio.uploads import display_name
 
@@ -132,7 +133,7 @@ class Guard:
             response = refusal.response
         except Exception:
             if not request.exceeded:
-                await outgoing.answer(JSONResponse({"error": "Something went wrong."}, 500))
+                await outgoing.answer(problem_response(500, WENT_WRONG))
                 raise
         if request.exceeded:
             response = request.too_large().response

@@ -219,7 +219,9 @@ class JobTable:
     def cancel(self, job: JobRow) -> None:
         """Cancel a waiting job, or request a running one to stop."""
         same = update(JobRow).where(JobRow.id == job.id)
+        dialog = select(DialogRow.id).where(DialogRow.id == job.dialog_id)
         with self.store.write() as session:
+            session.execute(dialog.with_for_update())  # before the job, as all changes do
             waiting = same.where(JobRow.state == "waiting")
             if rows_of(session, waiting.values(state="cancelled", finished=now())):
                 if job.kind == TRAIN:
@@ -271,7 +273,8 @@ class JobTable:
             orphan: ColumnElement[bool] = true()
             if not all_running:
                 orphan = JobRow.expires < self._clock(session)
-            running = select(JobRow).where(JobRow.state == "running", orphan)
+            running = select(JobRow).join(DialogRow, DialogRow.id == JobRow.dialog_id)
+            running = running.where(JobRow.state == "running", orphan)
             for job in session.scalars(running.with_for_update(skip_locked=True)):
                 job.process = None
                 if job.attempts < ATTEMPTS and not job.stopping:

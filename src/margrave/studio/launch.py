@@ -19,10 +19,10 @@ from typing import Any
 import uvicorn
 from threadpoolctl import threadpool_limits
 
-from margrave.app.samples import Table, find_table
+from margrave.app.samples import Table, find_table, samples_of
 from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
-from margrave.studio.choices import Source, bundled_frame, samples
+from margrave.studio.choices import Source
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
 from margrave.studio.guard import LOCAL
@@ -117,14 +117,14 @@ def serve(
     ready : callable
         Called with the addresses of the page, as in `Settings.urls`, when it can be opened.
     """
-    table = None
-    if begin is not None:
-        table = find_table(begin.data, encoding=begin.encoding, decimal=begin.decimal)
-    if table is not None and settings.shared:
+    if begin is not None and settings.shared:
         raise ValueError(
             "DATA cannot be opened in a studio with a token, which has several users; upload it in "
             "the page."
         )
+    table = None
+    if begin is not None:
+        table = find_table(begin.data, encoding=begin.encoding, decimal=begin.decimal)
     threadpool_limits(1, user_api="blas")  # in this process: jobs share the cores
     with listening(settings, port) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
@@ -154,13 +154,14 @@ def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
 
 def _open_table(studio: Studio, table: Table, begin: Beginning) -> str:
     """Find the dialog on a table, or begin one; return its place in the page."""
-    source = Source(table.name, bundled=False, encoding=begin.encoding, decimal=begin.decimal)
+    bundled = table.path is None
+    source = Source(table.name, bundled, table.positive, begin.encoding, begin.decimal)
     facts = facts_of(table.frame)
-    if table.path is None:
-        source, facts["target"] = bundled_frame(table.name)[1], "target"
+    if bundled:
+        facts["target"] = "target"
     target = begin.target or facts["target"]
     if target is not None:  # refuses it before anything is stored
-        samples(table.frame, source, {"target": target, "positive": begin.positive})
+        samples_of(table, target=target, positive=begin.positive)
     row = _store_table(studio, table, source, facts)
     if target is None:
         return f"#/new/{row.id}"

@@ -2,59 +2,58 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
-from margrave import MargraveError
-from margrave.app.words import one_line
-from margrave.steer import SplitError
+from starlette.responses import JSONResponse
+
+from margrave.app.messages import describe_error
 
 WENT_WRONG = "An internal error occurred; the studio has written the details to its log."
 
-# For errors whose own message names a call in Python.
-_MESSAGES = {
-    "nothing_to_undo": "There is nothing to undo: the dialog is at its start.",
-    "nothing_to_redo": "There is nothing to redo: no step was undone.",
-    "no_positive": "This needs a positive class; the dialog has more than two classes and none is "
-    "positive.",
-    "no_certification_set": "There is no certification set, so no model can be certified.",
-    "used_up": "The certification set is used up: another guarantee needs new labelled rows.",
+# The page's words for parameters that have another name there.
+_WORDS = {
+    "committee": "members",
+    "cost_ratio": "cost ratio",
+    "data": "table",
+    "drop": "list of columns to leave out",
+    "positive": "positive class",
+    "predicted": "predicted class",
+    "true": "true class",
 }
-_PARAMETERS = {"committee": "members"}  # their names on the page
-_OPTION = re.compile(r"(?<!\S)--(\w+)")
-_OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
+_CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported_type",
+    421: "wrong_host",
+    422: "invalid",
+    429: "too_many",
+    500: "internal",
+    503: "unavailable",
+}
 
 
 def plain_message(error: Exception) -> str:
-    """Describe an error in one line, without names from the command line or from Python."""
-    if not isinstance(error, MargraveError):
-        return _OPTION.sub(r"\1", _OWNER.sub("This needs ", one_line(str(error))))
-    if error.code == "parameter":
-        return _parameter_message(error.fields)
-    if isinstance(error, SplitError) and error.code == "too_few_samples":
-        return _size_message(error.fields)
-    return _MESSAGES.get(error.code) or _OPTION.sub(r"\1", one_line(str(error)))
+    """Describe an error in one line, with the page's words for the parameters."""
+    return describe_error(error, lambda name: f"The {_WORDS.get(name, name)}")
 
 
 def problem_record(error: Exception) -> dict[str, Any]:
-    """The message of an error, with its code and fields if it has them."""
-    record: dict[str, Any] = {"error": plain_message(error) or WENT_WRONG}
-    if isinstance(error, MargraveError):
-        record |= {"code": error.code, "fields": error.fields}
-    return record
+    """The message of an error, its code, and its fields if it has them."""
+    return {
+        "error": plain_message(error) or WENT_WRONG,
+        "code": getattr(error, "code", None) or "refused",
+        "fields": getattr(error, "fields", None),
+    }
 
 
-def _parameter_message(fields: Mapping[str, Any]) -> str:
-    name, allowed = fields["parameter"], fields["allowed"]
-    if isinstance(allowed, list):
-        allowed = f"one of {', '.join(map(str, allowed))}"
-    return (
-        f"{_PARAMETERS.get(name, name).capitalize()} must be {allowed}; got {fields['received']!r}."
-    )
-
-
-def _size_message(fields: Mapping[str, Any]) -> str:
-    which = f"Class {fields['label']!r}" if "label" in fields else "The smallest class"
-    needed = f"; at least {fields['needed']} are needed" if "needed" in fields else ""
-    return f"{which} has {fields['n']} rows, too few for this split{needed}."
+def problem_response(
+    status: int, message: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    """The response to a request that is refused, with a code that stands for its status."""
+    record = {"error": message, "code": _CODES.get(status, "refused"), "fields": None}
+    return JSONResponse(record, status, headers)

@@ -1,18 +1,95 @@
-"""A martingale program as plain records, measured on the tuning set."""
+"""A martingale program, measured on the tuning set, as the API sends it."""
 
 from __future__ import annotations
 
 import math
+from typing import Literal, Self
 
-import numpy as np
-
-from margrave.martingale import Program
+from margrave import martingale
 from margrave.steer import Dialog, Reply
 from margrave.studio.store import Conflict
-from margrave.studio.views import Record, matrix_record
+from margrave.studio.views import Label, Matrix, View
 
 
-def current_program(dialog: Dialog) -> Program:
+class Node(View):
+    """A node of a program, with its local matrix on the tuning set."""
+
+    id: str
+    votes: list[int]
+    layer: int
+    kind: Literal["learner", "constant", "frozen", "empty", "leaf"]
+    predicted: Label | None
+    sizes: list[int]
+    reach: float
+    advantages: list[float | None]
+    weak: bool
+    confusion: Matrix
+    tuned: str | None
+
+
+class Edge(View):
+    """An edge of a program."""
+
+    start: str
+    end: str
+    predicted: Label | None
+    flow: list[int]
+
+
+class Program(View):
+    """A martingale program, measured on the tuning set."""
+
+    n_levels: int
+    classes: list[Label]
+    positive: Label | None
+    threshold: float
+    nodes: list[Node]
+    edges: list[Edge]
+
+    @classmethod
+    def of(cls, dialog: Dialog, threshold: float) -> Self:
+        """Describe the program at the current step; nodes below the threshold are weak."""
+        program, tuned = current_program(dialog), _tuned(dialog)
+        weak, labels = set(dialog.weak_nodes(threshold)), [*program.classes, None]
+        nodes = []
+        for place, node in enumerate(program.nodes):
+            votes = _votes(node)
+            advantages = program.advantages[place].tolist()
+            nodes.append(
+                Node(
+                    id=_id(votes),
+                    votes=list(votes),
+                    layer=node.layer,
+                    kind=node.kind,
+                    predicted=labels[-1 if node.prediction is None else node.prediction],
+                    sizes=program.sizes[place].tolist(),
+                    reach=program.reach[place].max(),
+                    advantages=[None if math.isnan(one) else one for one in advantages],
+                    weak=votes in weak,
+                    confusion=Matrix.model_validate(program.confusion(place)),
+                    tuned=tuned.get(votes),
+                )
+            )
+        edges = [
+            Edge(
+                start=nodes[edge.start].id,
+                end=nodes[edge.end].id,
+                predicted=labels[-1 if edge.prediction is None else edge.prediction],
+                flow=flow,
+            )
+            for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)
+        ]
+        return cls(
+            n_levels=program.n_levels,
+            classes=list(program.classes),
+            positive=program.positive,
+            threshold=threshold,
+            nodes=nodes,
+            edges=edges,
+        )
+
+
+def current_program(dialog: Dialog) -> martingale.Program:
     """The program at the current step of a dialog; refuse if there is none."""
     program = dialog.program
     if program is None:
@@ -20,18 +97,22 @@ def current_program(dialog: Dialog) -> Program:
     return program
 
 
-def node_id(votes: tuple[float, ...]) -> str:
-    """The identifier of a node, made of its votes."""
-    return "-".join(str(int(vote)) for vote in votes)
+def _votes(node: martingale.Node) -> tuple[int, ...]:
+    return tuple(int(vote) for vote in node.position)
+
+
+def _id(votes: tuple[int, ...]) -> str:
+    return "-".join(map(str, votes))
 
 
 def node_votes(dialog: Dialog, name: str) -> tuple[int, ...]:
     """The votes of a node that can be tuned."""
     for node in current_program(dialog).nodes:
-        if node_id(node.position) == name:
+        votes = _votes(node)
+        if _id(votes) == name:
             if node.kind != "learner":
                 raise ValueError(f"Node {name!r} has no learner, so it cannot be tuned.")
-            return tuple(int(vote) for vote in node.position)
+            return votes
     raise ValueError(f"There is no node {name!r} in this program.")
 
 
@@ -52,48 +133,3 @@ def _tuned(dialog: Dialog) -> dict[tuple[int, ...], str]:
             preferences.setdefault(votes, str(node.preference))
         at = dialog.parents[at]
     return preferences
-
-
-def program_record(dialog: Dialog, threshold: float) -> Record:
-    """The program: nodes with their local matrices, and edges."""
-    program = current_program(dialog)
-    weak = [node_id(votes) for votes in dialog.weak_nodes(threshold)]
-    reach, advantages, sizes = program.reach, program.advantages, program.sizes
-    labels, tuned = program.classes, _tuned(dialog)
-    nodes = []
-    for place, node in enumerate(program.nodes):
-        name = node_id(node.position)
-        nodes.append(
-            {
-                "id": name,
-                "votes": [int(vote) for vote in node.position],
-                "layer": node.layer,
-                "kind": node.kind,
-                "predicted": None if node.prediction is None else labels[node.prediction],
-                "sizes": sizes[place].tolist(),
-                "reach": float(np.max(reach[place])),
-                "advantages": [None if math.isnan(a) else a for a in advantages[place].tolist()],
-                "weak": name in weak,
-                "matrix": matrix_record(program.confusion(place)),
-                "tuned": tuned.get(tuple(int(vote) for vote in node.position)),
-            }
-        )
-    ids = [node["id"] for node in nodes]
-    return {
-        "levels": program.n_levels,
-        "n": int(sizes[0].sum()),
-        "classes": list(labels),
-        "positive": program.positive,
-        "threshold": threshold,
-        "nodes": nodes,
-        "edges": [
-            {
-                "start": ids[edge.start],
-                "end": ids[edge.end],
-                "predicted": None if edge.prediction is None else labels[edge.prediction],
-                "flow": flow,
-            }
-            for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)
-        ],
-        "weak": weak,
-    }

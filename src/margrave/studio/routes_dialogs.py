@@ -52,22 +52,7 @@ def retry(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
 @router.get("/dialogs", response_model=schemas.Dialogs)
 def dialogs(studio: StudioParameter, user: UserParameter) -> Record:
     """All dialogs of the user, the newest first."""
-    lines = [
-        {
-            "id": row.id,
-            "title": row.title,
-            "table": row.table_name,
-            "kind": row.choices["kind"],
-            "state": row.state,
-            "steps": row.n_steps,
-            "preference": row.preference,
-            "met": row.met,
-            "accepted": row.n_accepted,
-            "updated": row.updated.isoformat(),
-        }
-        for row in studio.store.dialogs(user)
-    ]
-    return {"dialogs": lines}
+    return {"dialogs": studio.store.dialogs(user)}
 
 
 @router.get("/dialogs/{dialog}", response_model=schemas.Dialog)
@@ -230,7 +215,18 @@ def cancel(job: JobParameter, studio: StudioParameter) -> Record:
     return studio.jobs.record(studio.jobs.table.find(job.owner, job.id))
 
 
-@router.get("/jobs/{job}/events", response_class=EventSourceResponse)
+_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+@router.get(
+    "/jobs/{job}/events",
+    response_class=EventSourceResponse,
+    # Otherwise the description has the errors as events.
+    responses={
+        status: {"description": problem["description"], "content": _JSON}
+        for status, problem in schemas.PROBLEMS.items()
+    },
+)
 async def events(job: JobParameter, studio: StudioParameter) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events with the record of a job after each change, until its end."""
     async for record in studio.jobs.follow(job):

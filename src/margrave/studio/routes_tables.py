@@ -27,16 +27,10 @@ router = APIRouter(prefix="/api")
 @router.get("/studio", response_model=schemas.Studio)
 def about(studio: StudioParameter) -> Record:
     """The studio: its limits, data sets and members."""
-    limits = studio.settings.limits
     return {
         "version": __version__,
         "shared": studio.settings.shared,
-        "limits": {
-            "upload_bytes": limits.upload_bytes,
-            "rows": limits.rows,
-            "columns": limits.columns,
-            "jobs": limits.jobs_waiting,
-        },
+        "limits": studio.settings.limits,
         "sets": bundled_sets(),
         "members": [{"name": name, "about": text} for name, text in ABOUT.items()],
         "onnx": find_spec("skl2onnx") is not None,
@@ -82,11 +76,7 @@ def upload(
     encoding: Annotated[schemas.Encoding | None, Form()] = None,
     decimal: Annotated[schemas.DecimalMark | None, Form()] = None,
 ) -> Record:
-    """Upload a CSV or Parquet file; a separate process reads it.
-
-    A text that is not UTF-8, or seems to have decimal commas, is refused with the code
-    "text_format"; the fields of the error have the encoding and the decimal mark that read it.
-    """
+    """Upload a CSV or Parquet file; the fields of a "text_format" error say how to read it."""
     with studio.uploading(user):
         parsed = uploads.parse_upload(
             file.file,

@@ -4,110 +4,114 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
 from margrave.app.tables import csv_text
-from margrave.studio import exports, programs, rows, schemas_views, views
+from margrave.steer import Comparison, Dialog, GuaranteeError, SteeredClassifier
+from margrave.studio import exports, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
-from margrave.studio.views import Record
+from margrave.studio.problems import problem_record
+from margrave.studio.programs import Program
+from margrave.studio.rows import Cell, Rows, rows_table
 
 router = APIRouter(prefix="/api/dialogs/{dialog}")
 
+
+def get_dialog(dialog: str, studio: StudioParameter, user: UserParameter) -> Dialog:
+    """Return a user's dialog, at its current step."""
+    return studio.workspace.live(user, dialog).dialog
+
+
+def get_frame(dialog: str, studio: StudioParameter, user: UserParameter) -> Any:
+    """Return the tuning set of a user's dialog, as in the user's table."""
+    return studio.workspace.tuning_frame(user, dialog)
+
+
+DialogParameter = Annotated[Dialog, Depends(get_dialog)]
+FrameParameter = Annotated[Any, Depends(get_frame)]
+CellParameter = Annotated[Cell, Depends()]
+Number = Annotated[int, Query(ge=0)]
 Positive = Annotated[float, Query(ge=1e-6, le=1e6)]
 Prior = Annotated[float | None, Query(ge=1e-6, le=1 - 1e-6)]
-Label = Annotated[str | None, Query(max_length=1000)]
 
 
-@router.get("/compare", response_model=schemas_views.Comparison)
-def compare(
-    dialog: str,
-    first: Annotated[int, Query(ge=0)],
-    second: Annotated[int, Query(ge=0)],
-    studio: StudioParameter,
-    user: UserParameter,
-) -> Record:
+@router.get("/compare", response_model=views.Comparison)
+def compare(dialog: DialogParameter, first: Number, second: Number) -> Comparison:
     """Two steps side by side."""
-    comparison = studio.workspace.live(user, dialog).dialog.compare(first, second)
-    return {
-        "first": first,
-        "second": second,
-        "n": comparison.first.after.n,
-        "changed": comparison.n_changed,
-        "only_first": comparison.n_only_first,
-        "only_second": comparison.n_only_second,
-        "changes": views.changes_record(comparison.changes),
-    }
+    return dialog.compare(first, second)
 
 
-@router.get("/frontier", response_model=schemas_views.Frontier)
-def frontier(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
-    """All known trade-offs, and the steps of the dialog among them."""
-    return views.frontier_record(studio.workspace.live(user, dialog).dialog)
+@router.get("/frontier", response_model=views.Frontier)
+def frontier(dialog: DialogParameter) -> views.Record:
+    """All known trade-offs."""
+    return dialog.frontier().to_dict()
 
 
-@router.get("/winners", response_model=schemas_views.Winners)
+@router.get("/winners")
 def winners(
-    dialog: str,
-    studio: StudioParameter,
-    user: UserParameter,
+    dialog: DialogParameter,
     cost_low: Positive = 0.1,
     cost_high: Positive = 10.0,
     prior_low: Prior = None,
     prior_high: Prior = None,
-) -> Record:
+) -> views.Winners:
     """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
-    known = studio.workspace.live(user, dialog).dialog.frontier()
     if (prior_low is None) != (prior_high is None):
         raise ValueError(
             "A range of priors needs both prior_low and prior_high; got only one of them."
         )
-    priors = None if prior_low is None or prior_high is None else (prior_low, prior_high)
-    return views.winners_record(known, (cost_low, cost_high), priors)
+    known = dialog.frontier()
+    prior = known.n_positive / (known.n_positive + known.n_negative)
+    costs, priors = (cost_low, cost_high), (prior_low or prior, prior_high or prior)
+    found = known.winners(cost_ratio=costs, prior=priors)
+    return views.Winners.model_validate(
+        {"winners": found, "costs": costs, "priors": priors, "prior": prior}
+    )
 
 
-@router.get("/members", response_model=schemas_views.Members)
-def members(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+@router.get("/members")
+def members(dialog: DialogParameter) -> views.Members:
     """The predictions of the members, and their disagreement."""
-    return views.members_record(studio.workspace.live(user, dialog).dialog)
+    return views.Members.of(dialog)
 
 
-@router.get("/rows", response_model=schemas_views.Rows)
+@router.get("/rows")
 def some_rows(
-    dialog: str,
-    studio: StudioParameter,
-    user: UserParameter,
-    true: Label = None,
-    predicted: Label = None,
-    rejected: bool = False,
+    dialog: DialogParameter,
+    frame: FrameParameter,
+    cell: CellParameter,
     sort: Annotated[str, Query(max_length=1000)] = "certainty",
     descending: bool = False,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 25,
-) -> Record:
+) -> Rows:
     """The rows of the tuning set in a cell, page by page."""
-    frame = studio.workspace.tuning_frame(user, dialog)
-    return rows.rows_record(
-        studio.workspace.live(user, dialog).dialog,
-        frame,
-        rows.Cell(true, predicted, rejected),
-        sort=sort,
-        descending=descending,
-        offset=offset,
-        limit=limit,
-    )
+    page = slice(offset, offset + limit)
+    return Rows.of(cell.select(dialog), frame, sort=sort, descending=descending, page=page)
 
 
-@router.get("/program", response_model=schemas_views.Program)
+@router.get("/program")
 def program(
-    dialog: str,
-    studio: StudioParameter,
-    user: UserParameter,
-    threshold: Annotated[float, Query(ge=0, le=0.5)] = 0.3,
-) -> Record:
+    dialog: DialogParameter, threshold: Annotated[float, Query(ge=0, le=0.5)] = 0.3
+) -> Program:
     """The martingale program, measured on the tuning set."""
-    return programs.program_record(studio.workspace.live(user, dialog).dialog, threshold)
+    return Program.of(dialog, threshold)
+
+
+@router.get("/guarantee")
+def guarantee(
+    dialog: DialogParameter,
+    confidence: Annotated[float, Query(gt=0.5, lt=1)] = 0.95,
+    reserve: bool = False,
+) -> views.Guarantee:
+    """Whether the certification set is large enough for the guarantee of the current step."""
+    try:
+        dialog.check_accept(confidence=confidence, reserve=reserve)
+    except GuaranteeError as error:
+        return views.Guarantee(**problem_record(error))
+    return views.Guarantee(error=None)
 
 
 # Downloads
@@ -119,20 +123,10 @@ def _file(kind: str) -> dict[int | str, dict[str, Any]]:
 
 
 @router.get("/rows.csv", response_class=Response, responses=_file("text/csv"))
-def all_rows(
-    dialog: str,
-    studio: StudioParameter,
-    user: UserParameter,
-    true: Label = None,
-    predicted: Label = None,
-    rejected: bool = False,
-) -> Response:
+def all_rows(dialog: DialogParameter, frame: FrameParameter, cell: CellParameter) -> Response:
     """All rows of the tuning set in a cell, as CSV; formulas are escaped."""
-    frame = studio.workspace.tuning_frame(user, dialog)
-    table = rows.rows_table(
-        studio.workspace.live(user, dialog).dialog, frame, rows.Cell(true, predicted, rejected)
-    )
-    return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(table).encode())
+    text = csv_text(rows_table(cell.select(dialog), frame))
+    return attachment("rows.csv", "text/csv; charset=utf-8", text.encode())
 
 
 @router.get("/dialog.json", response_class=Response, responses=_file("application/json"))
@@ -166,22 +160,30 @@ def model(dialog: str, number: int, studio: StudioParameter, user: UserParameter
     return attachment("model.skops", "application/zip", body)
 
 
+def get_accepted(
+    dialog: str, number: int, studio: StudioParameter, user: UserParameter
+) -> SteeredClassifier:
+    """Return an accepted model by its number."""
+    return exports.accepted(studio.store, user, dialog, number)
+
+
+AcceptedParameter = Annotated[SteeredClassifier, Depends(get_accepted)]
+
+
 @router.get(
     "/accepted/{number}/model.onnx",
     response_class=Response,
     responses=_file("application/octet-stream"),
 )
-def onnx(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
+def onnx(accepted: AcceptedParameter) -> Response:
     """An accepted model as ONNX, for other runtimes."""
-    accepted = exports.accepted(studio.store, user, dialog, number)
     return attachment("model.onnx", "application/octet-stream", accepted.to_onnx())
 
 
 @router.get("/accepted/{number}/card.md", response_class=Response, responses=_file("text/markdown"))
-def card(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
+def card(accepted: AcceptedParameter) -> Response:
     """The model card of an accepted model: its purpose, guarantee and requirements."""
-    body = exports.accepted(studio.store, user, dialog, number).model_card().encode()
-    return attachment("card.md", "text/markdown; charset=utf-8", body)
+    return attachment("card.md", "text/markdown; charset=utf-8", accepted.model_card().encode())
 
 
 @router.get(
@@ -189,7 +191,6 @@ def card(dialog: str, number: int, studio: StudioParameter, user: UserParameter)
     response_class=Response,
     responses=_file("application/json"),
 )
-def certificate(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
+def certificate(accepted: AcceptedParameter) -> Response:
     """The certificate of an accepted model."""
-    accepted = exports.accepted(studio.store, user, dialog, number)
     return attachment("certificate.json", "application/json", exports.certificate_json(accepted))

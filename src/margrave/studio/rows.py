@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
+from fastapi import Query
 from numpy.typing import NDArray
 
 from margrave.app.samples import match_label
 from margrave.steer import CellRows, Dialog
-from margrave.studio.views import Record
+from margrave.studio.views import Label, View
 
 if TYPE_CHECKING:
     import pandas
@@ -20,20 +21,15 @@ _LONGEST = 200  # characters shown of a value
 _MEMBER = "member:"
 
 
+Text = Annotated[str | None, Query(max_length=1000)]
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A selection of rows by true class and prediction; None for any.
+    """A selection of rows by true class and prediction, as texts; None for any."""
 
-    Attributes
-    ----------
-    true, predicted : str or None
-        Labels as text.
-    rejected : bool
-        Whether to select the rejected rows.
-    """
-
-    true: str | None = None
-    predicted: str | None = None
+    true: Text = None
+    predicted: Text = None
     rejected: bool = False
 
     def select(self, dialog: Dialog) -> CellRows:
@@ -48,65 +44,59 @@ class Cell:
         return dialog.rows(**labels, rejected=self.rejected)
 
 
-def rows_record(
-    dialog: Dialog,
-    frame: pandas.DataFrame,
-    cell: Cell,
-    *,
-    sort: str,
-    descending: bool,
-    offset: int,
-    limit: int,
-) -> Record:
-    """One page of the rows in a cell.
+class Row(View):
+    """A row of the tuning set: its number in the table, its prediction and the members' votes."""
 
-    Parameters
-    ----------
-    dialog : Dialog
-        The dialog, at its current step.
-    frame : DataFrame
-        The tuning set as in the user's table, with the row numbers as index.
-    cell : Cell
-        The cell.
-    sort : str
+    row: int
+    true: Label
+    predicted: Label | None
+    certainty: float
+    votes: list[Label]
+    values: list[str]
+
+
+class Rows(View):
+    """One page of the rows in a cell."""
+
+    total: int
+    columns: list[str]
+    members: list[str]
+    rows: list[Row]
+
+    @classmethod
+    def of(
+        cls, chosen: CellRows, frame: pandas.DataFrame, *, sort: str, descending: bool, page: slice
+    ) -> Self:
+        """Select one page of some rows of the tuning set.
+
+        `frame` is the tuning set as in the user's table, with the row numbers as index; `sort` is
         "row", "certainty", the name of a column, or "member:" and the name of a member.
-    descending : bool
-        Whether the largest come first.
-    offset, limit : int
-        The first row of the page, and the largest number of rows.
-    """
-    chosen = cell.select(dialog)
-    order = np.argsort(_keys(frame, sort, chosen, descending), kind="stable")
-    shown = (order[::-1] if descending else order)[offset : offset + limit].tolist()
-    values = frame.iloc[chosen.positions[shown]]
-    texts = [_texts(values.iloc[:, j]) for j in range(values.shape[1])]
-    true, predicted, certainty = (
-        array.tolist() for array in (chosen.true, chosen.predicted, chosen.certainty)
-    )
-    votes = [labels.tolist() for labels in chosen.votes.values()]
-    rows = [
-        {
-            "row": int(values.index[i]) + 1,
-            "true": true[at],
-            "predicted": predicted[at],
-            "certainty": certainty[at],
-            "votes": [labels[at] for labels in votes],
-            "values": [column[i] for column in texts],
-        }
-        for i, at in enumerate(shown)
-    ]
-    columns = [str(name) for name in frame.columns]
-    return {
-        "total": len(chosen),
-        "columns": columns,
-        "members": list(chosen.votes),
-        "rows": rows,
-    }
+        """
+        order = np.argsort(_keys(frame, sort, chosen, descending), kind="stable")
+        shown = (order[::-1] if descending else order)[page]
+        values = frame.iloc[chosen.positions[shown]]
+        texts = [_texts(values.iloc[:, j]) for j in range(values.shape[1])]
+        true, predicted, certainty, *votes = (
+            array[shown].tolist()
+            for array in (chosen.true, chosen.predicted, chosen.certainty, *chosen.votes.values())
+        )
+        rows = [
+            Row(
+                row=int(number) + 1,
+                true=true[i],
+                predicted=predicted[i],
+                certainty=certainty[i],
+                votes=[labels[i] for labels in votes],
+                values=[column[i] for column in texts],
+            )
+            for i, number in enumerate(values.index)
+        ]
+        columns = [str(name) for name in frame.columns]
+        return cls(total=len(chosen), columns=columns, members=list(chosen.votes), rows=rows)
 
 
-def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
+def rows_table(chosen: CellRows, frame: pandas.DataFrame) -> pandas.DataFrame:
     """All rows in a cell, as a table."""
-    chosen = cell.select(dialog)
     table = frame.iloc[chosen.positions].copy()
     added: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    StringConstraints,
-)
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-Label = StrictBool | StrictInt | StrictFloat | StrictStr
+from margrave.studio.views import Accepted, Label, Parts, Step, Support, View
+
 Kind = Literal["committee", "program"]
 State = Literal["training", "ready", "failed"]
 JobKind = Literal["train", "prefer", "nodes", "grow", "accept"]
@@ -37,11 +30,30 @@ class RequestBody(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error message; if a program can use it, with the code and the fields of the error."""
+    """An error: a message for people, and a code and fields for programs."""
 
     error: str
-    code: str | None = None
-    fields: dict[str, Any] | None = None
+    code: str
+    fields: dict[str, Any] | None
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem, "description": text}
+    for code, text in {
+        400: "The request cannot be fulfilled.",
+        401: "A token is needed.",
+        403: "The request comes from another page.",
+        404: "Not found.",
+        409: "Not possible at the moment.",
+        413: "Too large.",
+        415: "Unsupported content type.",
+        421: "The studio has another host name.",
+        422: "The request does not match the schema.",
+        429: "Too many requests.",
+        503: "The studio is shutting down.",
+    }.items()
+}
+"""The responses to requests that are refused, for each route."""
 
 
 class Count(BaseModel):
@@ -51,13 +63,13 @@ class Count(BaseModel):
     count: int
 
 
-class Limits(BaseModel):
+class Limits(View):
     """The limits on uploads and jobs."""
 
     upload_bytes: int
     rows: int
     columns: int
-    jobs: int
+    jobs_waiting: int
 
 
 class BundledSet(BaseModel):
@@ -154,106 +166,12 @@ class NewDialog(Choices):
     title: Text | None = None
 
 
-class Parts(BaseModel):
-    """The number of rows in each part."""
-
-    train: int
-    tune: int
-    certify: int
-    unused: int
-
-
-class Support(BaseModel):
-    """The smallest limit, in percent, that the certification set of a class can support."""
-
-    label: Label
-    n: int
-    least: float
-
-
 class Plan(BaseModel):
     """The split of the rows that the choices lead to."""
 
     parts: Parts
     support: list[Support]
     remarks: list[str]
-
-
-class Matrix(BaseModel):
-    """A confusion matrix: a row for each true class; the last column counts the rejected."""
-
-    classes: list[Label]
-    positive: Label | None
-    counts: list[list[int]]
-
-
-class Change(BaseModel):
-    """A cell of errors or rejections, before and after a step."""
-
-    true: Label
-    predicted: Label | None
-    before: int
-    after: int
-
-
-class Miss(BaseModel):
-    """A limit that is missed, and by how many rows."""
-
-    bound: str
-    samples: float
-
-
-class Alternative(BaseModel):
-    """What can be had instead; `kept` is the limit that has priority, null for the middle."""
-
-    text: str
-    kept: str | None
-    preference: str | None
-    matrix: Matrix
-    misses: list[Miss]
-
-
-class Step(BaseModel):
-    """A step of a dialog; a preliminary reply has no number, and the start no parent."""
-
-    number: int | None
-    parent: int | None
-    preference: str | None
-    sentences: list[str]
-    strategy: str
-    met: bool
-    already: bool
-    shortfall: float
-    binding: str | None
-    instead: str | None
-    seconds: float
-    candidates: int
-    cancelled: bool
-    final: bool
-    matrix: Matrix
-    before: Matrix
-    changes: list[Change]
-    fp: int | None
-    fn: int | None
-    note: str | None
-    warnings: list[str] = []  # steps that were stored earlier have neither
-    alternatives: list[Alternative] = []
-
-
-class Accepted(BaseModel):
-    """An accepted model and its guarantees."""
-
-    number: int
-    step: int
-    confidence: float
-    preference: str
-    issued: str
-    guarantees: list[str]
-    confusion: Matrix
-    route: str
-    remarks: list[str]
-    text: str
-    onnx: bool
 
 
 class MemberProgress(BaseModel):
@@ -324,22 +242,22 @@ class Dialog(BaseModel):
     opened: float | None
     job: Job | None
     saved: bool
-    updated: str
+    updated: datetime
 
 
-class DialogLine(BaseModel):
-    """A dialog in the list of dialogs."""
+class DialogLine(View):
+    """A dialog in the list of dialogs; `preference` and `met` belong to its current step."""
 
     id: str
     title: str
-    table: str | None
+    table_name: str | None
     kind: Kind
     state: State
-    steps: int
+    n_steps: int
     preference: str | None
     met: bool | None
-    accepted: int
-    updated: str
+    n_accepted: int
+    updated: datetime
 
 
 class Dialogs(BaseModel):

@@ -23,7 +23,7 @@ from margrave.studio.guard import LOCAL, Guard
 from margrave.studio.job_table import JobTable, TooMany
 from margrave.studio.jobs import Closed, Jobs
 from margrave.studio.pages import Pages
-from margrave.studio.problems import WENT_WRONG, problem_record
+from margrave.studio.problems import WENT_WRONG, problem_record, problem_response
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
 from margrave.studio.workspace import Workspace
@@ -33,22 +33,6 @@ UNUSED = timedelta(days=1)  # after which a table without a dialog is deleted
 
 _log = logging.getLogger(__name__)
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"model": schemas.Problem, "description": text}
-    for code, text in {
-        400: "The request cannot be fulfilled.",
-        401: "A token is needed.",
-        403: "The request comes from another page.",
-        404: "Not found.",
-        409: "Not possible at the moment.",
-        413: "Too large.",
-        415: "Unsupported content type.",
-        421: "The studio has another host name.",
-        422: "The request does not match the schema.",
-        429: "Too many requests.",
-        503: "The studio is shutting down.",
-    }.items()
-}
 _TYPES = ("bool", "int", "float", "str")
 _STATUS: dict[type[Exception], int] = {
     NotFound: 404,
@@ -117,7 +101,7 @@ def create_app(studio: Studio) -> FastAPI:
         docs_url=None,  # that page loads scripts from another server
         redoc_url=None,
         lifespan=lifespan,
-        responses=_PROBLEMS,
+        responses=schemas.PROBLEMS,
     )
     app.state.studio = studio
     for router in (routes_tables.router, routes_dialogs.router, routes_views.router):
@@ -134,14 +118,10 @@ def create_app(studio: Studio) -> FastAPI:
     return app
 
 
-def _error_response(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=status)
-
-
 async def _http(_: Request, error: Exception) -> JSONResponse:
     status = getattr(error, "status_code", 500)
     words = {404: "There is no such page.", 405: "This method is not allowed here."}
-    return _error_response(status, words.get(status, str(getattr(error, "detail", ""))))
+    return problem_response(status, words.get(status, str(getattr(error, "detail", ""))))
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -149,7 +129,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     parts = [part for part in first.get("loc", ())[1:] if not _is_type(part)]
     where = " ".join(map(str, parts)) if any(isinstance(part, str) for part in parts) else ""
-    return _error_response(
+    return problem_response(
         422, f"{where or 'The request'}: {first.get('msg', 'does not match the schema')}."
     )
 
@@ -173,4 +153,4 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 async def _broken(_: Request, error: Exception) -> JSONResponse:
     """Log any other error, and hide it from the user."""
     _log.error("A request failed.", exc_info=error)
-    return _error_response(500, WENT_WRONG)
+    return problem_response(500, WENT_WRONG)

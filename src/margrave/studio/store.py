@@ -28,6 +28,7 @@ from margrave.studio._engine import (
     default_url,
     make_engine,
     make_file,
+    migrating,
     place_of,
     read_url,
     reading,
@@ -181,11 +182,11 @@ class Store:
 
     def open(self) -> Self:
         """Create the database if it does not exist, and migrate it to the newest version."""
-        place = place_of(self._url)
+        place, engine = place_of(self._url), migrating(self._engine)
         if not self.is_shared:
             make_file(Path(self._url.database or ""))
         try:
-            with self._turn, translate_errors(place, self._url), self._writer.begin() as connection:
+            with self._turn, translate_errors(place, self._url), engine.begin() as connection:
                 upgrade(connection, place)
         except BaseException:
             self.close()

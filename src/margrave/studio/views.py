@@ -1,48 +1,177 @@
-"""A dialog as plain records: steps, accepted models, trade-offs, members."""
+"""The objects of the library as the API sends them: steps, accepted models, trade-offs, members.
+
+A model reads an object by its attributes, which have the same names in the library. Where it
+combines several objects, its class method `of` takes them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
-
-from margrave.confusion import Confusion, Preference
-from margrave.steer import (
-    Accepted,
-    Alternative,
-    CellRows,
-    Dialog,
-    Frontier,
-    Reply,
-    SplitSizes,
-    describe_bound,
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    model_validator,
 )
+
+from margrave import steer
+from margrave.confusion import Confusion, Preference
 
 Record = dict[str, Any]
+Label = StrictBool | StrictInt | StrictFloat | StrictStr
+Words = Annotated[str | None, BeforeValidator(lambda value: None if value is None else str(value))]
+"""An object such as a preference or a bound, as text."""
 
 _BINS = 20
-_STEP = (
-    "strategy",
-    "met",
-    "shortfall",
-    "binding",
-    "seconds",
-    "cancelled",
-    "final",
-    "note",
-    "changes",
-    "warnings",
-)
-_ACCEPTED = ("confidence", "preference", "issued", "route", "remarks")
+
+
+class View(BaseModel):
+    """The base of all models that read an object of the library."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+# Steps
+
+
+class Matrix(View):
+    """A confusion matrix: a row for each true class; the last column counts the rejected."""
+
+    classes: list[Label]
+    positive: Label | None
+    counts: list[list[int]]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return value.to_dict() if isinstance(value, Confusion) else value
+
+
+class Change(View):
+    """A cell of errors or rejections, before and after a step."""
+
+    true: Label
+    predicted: Label | None
+    before: int
+    after: int
+
+
+class Miss(View):
+    """A limit that is missed, and by how many rows."""
+
+    bound: str
+    samples: float
+
+
+class Alternative(View):
+    """What can be had instead; `kept` is the limit that has priority, null for the middle."""
+
+    text: str
+    kept: str | None
+    preference: Words
+    confusion: Matrix
+    misses: list[Miss]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        if isinstance(value, steer.Alternative):
+            return value.to_dict() | {"preference": value.preference}
+        return value
+
+
+class Reply(View):
+    """A reply of a dialog."""
+
+    preference: Words
+    strategy: str
+    met: bool
+    shortfall: float
+    binding: Words
+    instead: Words
+    seconds: float
+    n_candidates: int
+    cancelled: bool
+    final: bool
+    before: Matrix
+    after: Matrix
+    changes: list[Change]
+    note: str | None
+    warnings: list[str]
+    alternatives: list[Alternative]
+
+
+class Step(Reply):
+    """A step of a dialog; a preliminary reply has no number, and the start no parent."""
+
+    number: int | None
+    parent: int | None
+    sentences: list[str]
+    already: bool
+    fp: int | None
+    fn: int | None
+
+    @classmethod
+    def of(cls, reply: steer.Reply, number: int | None, parent: int | None) -> Self:
+        """Describe a reply as a step."""
+        wanted = reply.preference
+        return cls(
+            **dict(Reply.model_validate(reply)),
+            number=number,
+            parent=parent,
+            sentences=[] if wanted is None else sentences(wanted, reply.after),
+            already=wanted is not None and wanted.met(reply.before),
+            **_errors(reply.after),
+        )
+
+
+class Certificate(View):
+    """A certificate."""
+
+    confidence: float
+    preference: str
+    issued: str
+    guarantees: list[Words]
+    confusion: Matrix
+    route: str
+    remarks: list[str]
+
+
+class Accepted(Certificate):
+    """An accepted model; `use_number` counts the uses of its certification set."""
+
+    number: int
+    use_number: int
+    step: int
+    text: str
+    onnx: bool
+
+    @classmethod
+    def of(cls, accepted: steer.Accepted, number: int, onnx: bool) -> Self:
+        """Describe an accepted model and its certificate."""
+        certificate = accepted.certificate
+        return cls(
+            **dict(Certificate.model_validate(certificate)),
+            number=number,
+            use_number=certificate.number,
+            step=accepted.step,
+            text=str(certificate),
+            onnx=onnx,
+        )
 
 
 def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
     """Describe a preference in words; a fraction also as a count of these samples."""
     texts = []
     for bound in wanted.bounds:
-        text = describe_bound(bound, matrix)
+        text = steer.describe_bound(bound, matrix)
         base = int(matrix.counts[bound.cells(matrix)[1]].sum())
         if bound.is_fraction and bound.word != "precision":
             exact = bound.limit * base
@@ -52,78 +181,48 @@ def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
     return texts
 
 
-def changes_record(changes: Sequence[Any]) -> list[Record]:
-    """The cells that have changed."""
-    return [
-        {
-            "true": change.true,
-            "predicted": change.predicted,
-            "before": change.before,
-            "after": change.after,
-        }
-        for change in changes
-    ]
+def step_record(reply: steer.Reply, number: int | None, parent: int | None) -> Record:
+    """A step of a dialog, as stored."""
+    return Step.of(reply, number, parent).model_dump(mode="json")
 
 
-def matrix_record(matrix: Confusion) -> Record:
-    """A confusion matrix; the records around it have one version."""
-    described = matrix.to_dict()
-    return {name: described[name] for name in ("classes", "positive", "counts")}
+def accepted_record(accepted: steer.Accepted, number: int, onnx: bool) -> Record:
+    """An accepted model, as stored."""
+    return Accepted.of(accepted, number, onnx).model_dump(mode="json")
 
 
-def alternative_record(alternative: Alternative) -> Record:
-    """What can be had instead of limits that cannot be met together."""
-    described, preference = alternative.to_dict(), alternative.preference
-    return {
-        **{name: described[name] for name in ("text", "kept", "misses")},
-        "preference": None if preference is None else str(preference),
-        "matrix": matrix_record(alternative.confusion),
-    }
+def _errors(matrix: Confusion) -> Record:
+    """The false positives and the false negatives; None without a positive class."""
+    two = matrix.positive is not None
+    return {"fp": matrix.fp if two else None, "fn": matrix.fn if two else None}
 
 
-def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
-    """A step of a dialog."""
-    wanted, after, two = reply.preference, reply.after, reply.after.positive is not None
-    described = reply.to_dict()
-    return {
-        "number": number,
-        "parent": parent,
-        **{name: described[name] for name in _STEP},
-        "preference": None if wanted is None else str(wanted),
-        "sentences": [] if wanted is None else sentences(wanted, after),
-        "already": wanted is not None and wanted.met(reply.before),
-        "instead": None if reply.instead is None else str(reply.instead),
-        "alternatives": [alternative_record(one) for one in reply.alternatives],
-        "candidates": reply.n_candidates,
-        "matrix": matrix_record(after),
-        "before": matrix_record(reply.before),
-        "fp": after.fp if two else None,
-        "fn": after.fn if two else None,
-    }
+# The split
 
 
-def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
-    """An accepted model."""
-    certificate = accepted.certificate
-    described = certificate.to_dict()
-    return {
-        "number": number,
-        "use_number": certificate.number,
-        "step": accepted.step,
-        **{name: described[name] for name in _ACCEPTED},
-        "guarantees": [str(guarantee) for guarantee in certificate.guarantees],
-        "confusion": matrix_record(certificate.confusion),
-        "text": str(certificate),
-        "onnx": onnx,
-    }
-
-
-def parts_record(sizes: SplitSizes) -> Record:
+class Parts(View):
     """The number of rows in each part."""
-    return {name: getattr(sizes, name) for name in ("train", "tune", "certify", "unused")}
+
+    train: int
+    tune: int
+    certify: int
+    unused: int
 
 
-def support_record(sizes: SplitSizes, confidence: float) -> list[Record]:
+class Support(View):
+    """The smallest limit, in percent, that the certification set of a class can support."""
+
+    label: Label
+    n: int
+    least: float
+
+
+def parts_record(sizes: steer.SplitSizes) -> Record:
+    """The number of rows in each part."""
+    return Parts.model_validate(sizes).model_dump()
+
+
+def support_record(sizes: steer.SplitSizes, confidence: float) -> list[Record]:
     """The smallest limit that the certification set can support for each class, in percent."""
     if not sizes.certify:
         return []
@@ -134,94 +233,131 @@ def support_record(sizes: SplitSizes, confidence: float) -> list[Record]:
     ]
 
 
-def frontier_record(dialog: Dialog) -> Record:
-    """All known trade-offs, and the steps of the dialog among them."""
-    trajectory = [
-        {
-            "step": number,
-            "parent": parent,
-            "fp": reply.after.fp,
-            "fn": reply.after.fn,
-            "met": reply.met,
-            "preference": None if reply.preference is None else str(reply.preference),
-        }
-        for number, (reply, parent) in enumerate(zip(dialog.history, dialog.parents, strict=False))
-    ]
-    return dialog.frontier().to_dict() | {"trajectory": trajectory}
+class Guarantee(View):
+    """The reason why a guarantee cannot be proved; null if it may be."""
+
+    error: str | None
+    code: str | None = None
+    fields: Record | None = None
 
 
-def winners_record(
-    frontier: Frontier, costs: tuple[float, float], priors: tuple[float, float] | None
-) -> Record:
+# Trade-offs
+
+
+class Comparison(View):
+    """Two steps side by side, on the same rows."""
+
+    n_changed: int
+    n_only_first: int
+    n_only_second: int
+    changes: list[Change]
+
+
+class Curve(View):
+    """The trade-offs of one strategy."""
+
+    name: str
+    fp: list[int]
+    fn: list[int]
+
+
+class Best(View):
+    """A trade-off that no other one improves on."""
+
+    fp: int
+    fn: int
+    name: str
+
+
+class Winner(Best):
+    """The trade-off with the lowest cost in a range of slopes; `high` is null if unbounded."""
+
+    low: float
+    high: float | None
+
+
+class Frontier(View):
+    """All trade-offs that are known to be reachable."""
+
+    positive: Label
+    negative: Label | None
+    n_positive: int
+    n_negative: int
+    curves: list[Curve]
+    best: list[Best]
+    hull: list[Winner]
+
+
+class Winners(View):
     """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
-    winners = frontier.winners(cost_ratio=costs, prior=priors)
-    low, high = winners[0].low, winners[-1].high
-    whole = math.log(high / low) if high > low else 0.0
-    prior = frontier.n_positive / (frontier.n_positive + frontier.n_negative)
-    return {
-        "winners": [
-            {
-                "name": winner.name,
-                "fp": winner.fp,
-                "fn": winner.fn,
-                "low": winner.low,
-                "high": winner.high,
-                "fraction": math.log(winner.high / winner.low) / whole if whole else 1.0,
-            }
-            for winner in winners
-        ],
-        "slope": (low, high),
-        "costs": costs,
-        "priors": priors or (prior, prior),
-        "prior": prior,
-    }
+
+    winners: list[Winner]
+    costs: tuple[float, float]
+    priors: tuple[float, float]
+    prior: float
 
 
-def members_record(dialog: Dialog) -> Record:
-    """The predictions of the members, and their disagreement."""
-    rows, matrix, weights = dialog.rows(), dialog.confusion, dialog.reply.weights
-    members = []
-    for name, votes in rows.votes.items():
-        own = Confusion.of(rows.true, votes, classes=matrix.classes, positive=matrix.positive)
-        errors = int((votes != rows.true).sum())
-        two = own.positive is not None
-        members.append(
-            {
-                "name": name,
-                "weight": weights.get(name, 0.0),
-                "errors": errors,
-                "fp": own.fp if two else None,
-                "fn": own.fn if two else None,
-                "accuracy": own.accuracy,
-            }
-        )
-    votes = np.column_stack(list(rows.votes.values()))
-    names, agreeing = list(rows.votes), (votes == rows.predicted[:, None]).sum(axis=1)
-    wrong = rows.predicted != rows.true
-    counts = np.bincount(agreeing, minlength=len(names) + 1)
-    missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
-    return {
-        "members": members,
-        "margins": _margins(rows),
-        "disagreement": {
-            "names": names,
-            "fractions": [
-                [float((one != other).mean()) for other in rows.votes.values()]
-                for one in rows.votes.values()
-            ],
-        },
-        "split": {
-            "votes": list(range(len(names) + 1)),
-            "n": counts.tolist(),
-            "wrong": missed.tolist(),
-        },
-    }
+# Members
 
 
-def _margins(rows: CellRows) -> Record:
+class Member(View):
+    """A member, with the errors of its own predictions."""
+
+    name: str
+    weight: float
+    n_errors: int
+    fp: int | None
+    fn: int | None
+    accuracy: float
+
+
+class Margins(View):
     """Histograms of the margins of right and wrong predictions, clipped at the 98 % quantile."""
-    top = float(np.quantile(rows.margin, 0.98)) or 1.0
-    edges = np.linspace(0.0, top, _BINS + 1)
-    clipped, wrong = np.minimum(rows.margin, top), rows.predicted != rows.true
-    right, missed = (np.histogram(clipped[at], edges)[0] for at in (~wrong, wrong))
-    return {"edges": edges.tolist(), "right": right.tolist(), "wrong": missed.tolist()}
+
+    edges: list[float]
+    right: list[int]
+    wrong: list[int]
+
+    @classmethod
+    def of(cls, rows: steer.CellRows) -> Self:
+        """Count the margins of some rows."""
+        top = float(np.quantile(rows.margin, 0.98)) or 1.0
+        edges = np.linspace(0.0, top, _BINS + 1)
+        clipped, wrong = np.minimum(rows.margin, top), rows.predicted != rows.true
+        right, missed = (np.histogram(clipped[at], edges)[0].tolist() for at in (~wrong, wrong))
+        return cls(edges=edges.tolist(), right=right, wrong=missed)
+
+
+class Members(View):
+    """The members of a dialog and their predictions.
+
+    `disagreement` is the fraction of rows for which two members predict different classes;
+    `n_by_votes` and `wrong_by_votes` count the rows, and the errors, by how many members agree
+    with the prediction.
+    """
+
+    members: list[Member]
+    margins: Margins
+    disagreement: list[list[float]]
+    n_by_votes: list[int]
+    wrong_by_votes: list[int]
+
+    @classmethod
+    def of(cls, dialog: steer.Dialog) -> Self:
+        """Describe the members at the current step of a dialog."""
+        rows, matrix, weights = dialog.rows(), dialog.confusion, dialog.reply.weights
+        members = []
+        for name, votes in rows.votes.items():
+            own = Confusion.of(rows.true, votes, classes=matrix.classes, positive=matrix.positive)
+            facts = {"n_errors": own.n_errors, "accuracy": own.accuracy, **_errors(own)}
+            members.append(Member(name=name, weight=weights.get(name, 0.0), **facts))
+        votes = np.column_stack(list(rows.votes.values()))
+        agreeing = (votes == rows.predicted[:, None]).sum(axis=1)
+        wrong, most = rows.predicted != rows.true, len(members) + 1
+        return cls(
+            members=members,
+            margins=Margins.of(rows),
+            disagreement=[(one != votes.T).mean(axis=1).tolist() for one in votes.T],
+            n_by_votes=np.bincount(agreeing, minlength=most).tolist(),
+            wrong_by_votes=np.bincount(agreeing[wrong], minlength=most).tolist(),
+        )

@@ -2,10 +2,12 @@
 // @ts-check
 
 import { Certificate, confidenceText } from './accept_certificate.js';
+import { get, query } from './api.js';
 import { stepOf } from './dialog_state.js';
-import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, Spinner, useState } from './kit.js';
+import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, Spinner, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Guarantee} Guarantee */
 /** @typedef {import('./types.js').Step} Step */
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
@@ -52,19 +54,25 @@ function Offer({ dialog, step, act }) {
   const [reserve, setReserve] = useState(false);
   const [confirming, setConfirming] = useState(false);
   const [accepting, setAccepting] = useState(false);
-  const [refused, setRefused] = useState(/** @type {string | null} */ (null));
   const known = dialog.accepted.find((one) => one.step === dialog.position);
   const noRows = !dialog.parts || dialog.parts.certify === 0;
 
   const working = act.busy && (accepting || dialog.job?.kind === 'accept');
 
+  const open = !noRows && !known && !dialog.used_up;
+  const { data, loading } = useLoad(
+    async (signal) =>
+      open ? get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/guarantee`, { confidence, reserve }), signal) : null,
+    [dialog.id, dialog.left, open, confidence, reserve],
+  );
+  const guarantee = /** @type {Guarantee | null} */ (data);
+  const reason = guarantee?.error ?? null;
+
   const accept = async () => {
     setConfirming(false);
-    setRefused(null);
     setAccepting(true);
-    const job = await act.run('accept', { confidence, reserve });
+    await act.run('accept', { confidence, reserve });
     setAccepting(false);
-    if (job?.state === 'failed') setRefused(job.error ?? 'The guarantee was refused.');
   };
 
   return html`<section class="offer" aria-label="Requested guarantee">
@@ -77,7 +85,7 @@ function Offer({ dialog, step, act }) {
         ? html`<p class="muted small">A count is guaranteed as a rate.</p>`
         : null}
     </div>
-    ${step.met
+    ${step.met || !open
       ? null
       : html`<${Notice}
           kind="warn"
@@ -90,7 +98,7 @@ function Offer({ dialog, step, act }) {
         >
           On the tuning set it is ${plural(step.shortfall, 'row')} short, so the guarantee will most likely be refused.
         <//>`}
-    ${step.sentences.length > 1 && !known && !dialog.used_up
+    ${step.sentences.length > 1 && open && !reason
       ? html`<${Notice} kind="warn">
           Several limits together are much harder to guarantee than one, since each needs some margin at the cost of
           the others. Leave a margin in each, or request only one of them. A refusal can use up the certification
@@ -105,9 +113,8 @@ function Offer({ dialog, step, act }) {
           Begin a new dialog on the same table, with a certification set.
         <//>`
       : null}
-    ${noRows || known || dialog.used_up
-      ? null
-      : html`<${Terms}
+    ${open
+      ? html`<${Terms}
             dialog=${dialog}
             confidence=${confidence}
             fixed=${opened !== null}
@@ -116,14 +123,21 @@ function Offer({ dialog, step, act }) {
             onReserve=${setReserve}
           />
           <div class="row">
-            <button type="button" class="button-primary" disabled=${act.busy} onClick=${() => setConfirming(true)}>
+            <button
+              type="button"
+              class="button-primary"
+              disabled=${act.busy || loading || reason !== null}
+              aria-describedby=${reason ? 'accept-reason' : undefined}
+              onClick=${() => setConfirming(true)}
+            >
               Accept this model
             </button>
             ${working ? html`<${Spinner} label="Computing the guarantee" />` : null}
-          </div>`}
+          </div>
+          ${reason ? html`<${Unprovable} guarantee=${guarantee} fixed=${opened !== null} />` : null}`
+      : null}
     ${noRows || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
     ${dialog.used_up && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
-    ${refused ? html`<${Refused} reason=${refused} usedUp=${dialog.used_up} opened=${opened !== null} />` : null}
     ${confirming
       ? html`<${Confirm} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setConfirming(false)} />`
       : null}
@@ -199,21 +213,22 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
 }
 
 /**
- * Why there is no guarantee, and what to do: once the certification set is used up, only new rows help.
- * @param {{reason: string, usedUp: boolean, opened: boolean}} props
+ * Why the guarantee cannot be proved, and what to do about it.
+ * @param {{guarantee: Guarantee, fixed: boolean}} props
  */
-const Refused = ({ reason, usedUp, opened }) =>
-  html`<${Notice} kind="warn" title="The guarantee was refused">
-    <p>${reason}</p>
-    ${usedUp
-      ? html`<p>To get a guarantee, begin a new dialog on a table with new labelled rows.</p>`
-      : html`<p>To get a guarantee, you can:</p>
-          <ul class="help">
-            <li>request a less strict limit, and accept that step;</li>
-            ${opened ? null : html`<li>choose a lower confidence;</li>`}
-            <li>use a table with more rows.</li>
-          </ul>`}
-  <//>`;
+function Unprovable({ guarantee, fixed }) {
+  const { needed } = guarantee.fields ?? {}; // the number of rows, null if no number is enough
+  const others = fixed ? '' : ', choose a lower confidence';
+  return html`<div id="accept-reason">
+    <${Notice} kind="warn" title="This cannot be guaranteed">
+      <p>${guarantee.error}</p>
+      ${needed === null ? html`<p>Request a less strict limit.</p>` : null}
+      ${needed
+        ? html`<p>Request a less strict limit${others}, or begin a new dialog on a table with more rows.</p>`
+        : null}
+    <//>
+  </div>`;
+}
 
 /**
  * Asks for confirmation before the certification set is used.

@@ -7,6 +7,7 @@ import { NoPositive } from './frontier.js';
 import { isMember, strategyText } from './frontier_chart.js';
 import { count, html, nameClass, Notice, percent, plural, predictedText, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
 
+/** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Act} Act */
@@ -103,7 +104,7 @@ function Loaded({ dialog, act }) {
 
 /** Costs within a factor of ten, and the odds of the tuning set within a factor of two. @param {Dialog} dialog @returns {Ranges} */
 function usual(dialog) {
-  const matrix = dialog.steps[0]?.matrix;
+  const matrix = dialog.steps[0]?.after;
   const sizes = matrix ? rowTotals(matrix) : [1, 1];
   const at = matrix ? matrix.classes.indexOf(dialog.positive ?? '') : 0;
   const proportion = (sizes[at] ?? 1) / sizes.reduce((sum, n) => sum + n, 0);
@@ -192,6 +193,9 @@ function EndField({ id, label, scale, value, onValue }) {
 function Result({ dialog, act, winners, other }) {
   const [hot, setHot] = useState(/** @type {number | null} */ (null));
   const shown = winners.winners;
+  const slopes = [shown[0].low, shown[shown.length - 1].high ?? Infinity];
+  /** @param {Winner} winner */
+  const fraction = ({ low, high }) => (slopes[1] > slopes[0] ? Math.log((high ?? Infinity) / low) / Math.log(slopes[1] / slopes[0]) : 1);
   useEffect(() => setHot(null), [shown]);
   return html`<${CostMap}
       winners=${winners}
@@ -231,9 +235,9 @@ function Result({ dialog, act, winners, other }) {
               <td>
                 <span class="meter">
                   <span class="meter-track" aria-hidden="true">
-                    <span class="meter-fill" style=${{ width: `${100 * winner.fraction}%` }}></span>
+                    <span class="meter-fill" style=${{ width: `${100 * fraction(winner)}%` }}></span>
                   </span>
-                  <span class="number">${fractionText(winner.fraction)}</span>
+                  <span class="number">${fractionText(fraction(winner))}</span>
                 </span>
               </td>
               <td class="number">
@@ -253,7 +257,7 @@ function Result({ dialog, act, winners, other }) {
       </table>
     </div>
     <p class="muted small">
-      “Wins in” is the fraction of the range of slopes from ${ratioText(winners.slope[0])} to ${ratioText(winners.slope[1])}, on a
+      “Wins in” is the fraction of the range of slopes from ${ratioText(slopes[0])} to ${ratioText(slopes[1])}, on a
       logarithmic scale.${shown.some((winner) => isMember(winner.name))
         ? ' Single members are shown for comparison: a request moves the decision of the committee, which may miss a few more.'
         : ''}

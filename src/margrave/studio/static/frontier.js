@@ -4,10 +4,10 @@
 import { get } from './api.js';
 import { Chart } from './charts.js';
 import { stepOf } from './dialog_state.js';
-import { alarmsText, frontierOption, isMember, missesText, mistakes, stepPoints, strategyText, within } from './frontier_chart.js';
-import { count, Empty, html, Notice, plural, rate, sentence, Spinner, useCallback, useEffect, useLoad, useState } from './kit.js';
+import { alarmsText, frontierOption, isMember, missesText, mistakes, stepPoints, strategyText, visited, within } from './frontier_chart.js';
+import { count, Empty, html, Notice, plural, rate, sentence, Spinner, useCallback, useEffect, useLoad, useMemo, useState } from './kit.js';
 
-/** @typedef {import('./types.js').Frontier} Frontier */
+/** @typedef {import('./frontier_chart.js').Frontier} Frontier */
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
@@ -35,7 +35,10 @@ function Loaded({ dialog, act }) {
     (signal) => get(`/api/dialogs/${encodeURIComponent(dialog.id)}/frontier`, signal),
     [dialog.id, dialog.steps.length],
   );
-  const frontier = /** @type {Frontier | null} */ (data);
+  const frontier = useMemo(
+    () => (data ? /** @type {Frontier} */ ({ ...data, trajectory: visited(dialog) }) : null),
+    [data, dialog.steps],
+  );
   if (error && !frontier) {
     return html`<${Notice}
       kind="bad"
@@ -111,7 +114,7 @@ function Drawn({ dialog, act, frontier, loading }) {
     />
     <${Legend} />
     <${AskBar} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
-    ${dialog.steps.some((step) => step.matrix.counts.some((row) => row[row.length - 1] > 0))
+    ${dialog.steps.some((step) => step.after.counts.some((row) => row[row.length - 1] > 0))
       ? html`<p class="muted">
           The lines show decisions that reject nothing. A step that rejects some rows may lie below them.
         </p>`

@@ -4,11 +4,13 @@
 import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
 
-/** @typedef {import('./types.js').Frontier} Frontier */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** A step as a point of the plane. @typedef {{step: number, parent: number | null, fp: number, fn: number, met: boolean}} Visited */
+/** @typedef {import('./types.js').Frontier & {trajectory: Visited[]}} Frontier */
 /** @typedef {import('./charts.js').Colours} Colours */
 /** @typedef {{fp: number, fn: number, name: string}} Point */
 /** @typedef {"whole" | "steps" | "here"} Zoom */
-/** The steps at one point. @typedef {{steps: Frontier["trajectory"], fp: number, fn: number}} StepPoint */
+/** The steps at one point. @typedef {{steps: Visited[], fp: number, fn: number}} StepPoint */
 
 const MEMBER = 'member ';
 
@@ -48,6 +50,10 @@ export function within(best, limit) {
   for (let place = 0; place < best.length && best[place].fp <= limit; place += 1) found = place;
   return found;
 }
+
+/** The steps of a dialog as points of the plane. @param {Dialog} dialog @returns {Visited[]} */
+export const visited = (dialog) =>
+  dialog.steps.map(({ number, parent, fp, fn, met }) => ({ step: number, parent, fp: fp ?? 0, fn: fn ?? 0, met }));
 
 /** The steps grouped by their point, in their order. @param {Frontier} frontier @returns {StepPoint[]} */
 export function stepPoints(frontier) {

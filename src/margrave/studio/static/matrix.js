@@ -153,10 +153,10 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   const [strategies, setStrategies] = useState(/** @type {string[] | null} */ (null));
   const [keep, setKeep] = useState(true);
   const [problem, setProblem] = useState('');
-  const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.matrix.classes.length) });
+  const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.after.classes.length) });
   const shown = reply ?? step;
   const kept = step.preference ?? '';
-  const { reading, reads, any, now } = useReading(dialog, step.matrix, edits, words, keep && kept !== '');
+  const { reading, reads, any, now } = useReading(dialog, step.after, edits, words, keep && kept !== '');
   const clear = useCallback(() => {
     setEdits({});
     setWords('');
@@ -190,8 +190,8 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
       <${ModeSwitch} mode=${mode} choose=${choose} />
     </div>
     <${MatrixGrid}
-      matrix=${shown.matrix}
-      before=${shown.preference === null && shown.strategy === 'start' ? shown.matrix : shown.before}
+      matrix=${shown.after}
+      before=${shown.preference === null && shown.strategy === 'start' ? shown.after : shown.before}
       mode=${mode}
       edits=${drafts}
       still=${still}
@@ -201,7 +201,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
       chosen=${chosen}
       choose=${setChosen}
     />
-    <${ChosenCell} matrix=${shown.matrix} row=${chosen.row} column=${chosen.column} act=${act} />
+    <${ChosenCell} matrix=${shown.after} row=${chosen.row} column=${chosen.column} act=${act} />
     <${AskBox}
       reading=${reading}
       problem=${problem}

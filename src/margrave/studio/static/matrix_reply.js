@@ -59,7 +59,7 @@ function Facts({ reply }) {
   const facts = [
     strategyText(reply.strategy),
     seconds(reply.seconds),
-    reply.candidates > 0 ? `${plural(reply.candidates, 'candidate')} compared` : null,
+    reply.n_candidates > 0 ? `${plural(reply.n_candidates, 'candidate')} compared` : null,
     reply.cancelled ? 'stopped before all strategies were tried' : null,
   ];
   return html`<p class="muted small">${facts.filter(Boolean).join(' · ')}</p>`;
@@ -91,7 +91,7 @@ function Alternatives({ reply, act }) {
     <h3 class="reply-head-small" id="alternatives-head">Alternatives</h3>
     <ul class="alternatives" aria-labelledby="alternatives-head">
       ${reply.alternatives.map((one) => {
-        const { preference, misses, matrix } = one;
+        const { preference, misses, confusion } = one;
         const name = alternativeName(one);
         return html`<li key=${name}>
           <div class="alternative-text">
@@ -103,7 +103,7 @@ function Alternatives({ reply, act }) {
                   html`${place ? ' and ' : ''}<code>${bound}</code> by ${plural(Math.ceil(samples), 'row')}`,
               )}
             </div>
-            <div class="small">${errorsText(matrix)}</div>
+            <div class="small">${errorsText(confusion)}</div>
           </div>
           ${
             preference

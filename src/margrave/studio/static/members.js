@@ -38,8 +38,7 @@ export function MembersPanel({ dialog, act }) {
       ? html`${several ? html`<${Weights} dialog=${dialog} members=${members} />` : null}
           <${Margins} margins=${members.margins} />
           ${several
-            ? html`<${Split} split=${members.split} of=${members.members.length} />
-                <${Disagreement} disagreement=${members.disagreement} />`
+            ? html`<${Split} members=${members} /><${Disagreement} members=${members} />`
             : null}`
       : null}
     <section class="panel-part" ref=${rows}>
@@ -87,7 +86,7 @@ function Weights({ dialog, members: data }) {
                   <span class="number">${percent(member.weight / all, 0)}</span>
                 </span>
               </td>
-              <td class="number">${count(member.errors)}</td>
+              <td class="number">${count(member.n_errors)}</td>
               ${alarms
                 ? html`<td class="number">${member.fp === null ? '–' : count(member.fp)}</td>
                     <td class="number">${member.fn === null ? '–' : count(member.fn)}</td>`
@@ -150,12 +149,11 @@ function Margins({ margins }) {
   </section>`;
 }
 
-/** @param {{split: Members["split"], of: number}} props */
-function Split({ split, of }) {
-  const most = Math.max(...split.n, 1);
-  const lines = split.votes
-    .map((votes, place) => ({ votes, n: split.n[place], wrong: split.wrong[place] }))
-    .sort((a, b) => b.votes - a.votes);
+/** @param {{members: Members}} props */
+function Split({ members }) {
+  const { n_by_votes, wrong_by_votes } = members;
+  const most = Math.max(...n_by_votes, 1);
+  const lines = n_by_votes.map((n, votes) => ({ votes, n, wrong: wrong_by_votes[votes] })).reverse();
   return html`<section class="panel-part">
     <h3>Members that agree with the prediction</h3>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Votes">
@@ -171,7 +169,7 @@ function Split({ split, of }) {
         <tbody>
           ${lines.map(({ votes, n, wrong }) => {
             return html`<tr>
-              <th scope="row" class="name">${votes} of ${of}</th>
+              <th scope="row" class="name">${votes} of ${members.members.length}</th>
               <td class="wide">
                 <span class="meter-track meter-two" aria-hidden="true">
                   <span class="meter-fill meter-wrong" style=${{ width: `${(100 * wrong) / most}%` }}></span>
@@ -188,9 +186,9 @@ function Split({ split, of }) {
   </section>`;
 }
 
-/** @param {{disagreement: Members["disagreement"]}} props */
-function Disagreement({ disagreement }) {
-  const { names, fractions } = disagreement;
+/** @param {{members: Members}} props */
+function Disagreement({ members: { members, disagreement: fractions } }) {
+  const names = members.map((member) => member.name);
   const most = Math.max(...fractions.flat(), 1e-9);
   return html`<section class="panel-part">
     <h3>Where the members disagree</h3>

@@ -76,9 +76,9 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const [walked, setWalked] = useState(/** @type {string[] | null} */ (null));
   const two = program.classes.length === 2;
-  const even = program.levels % 2 === 0;
+  const even = program.n_levels % 2 === 0;
   const more = two && !even ? 2 : 1;
-  const weak = program.weak.flatMap((id) => program.nodes.filter((node) => node.id === id));
+  const weak = program.nodes.filter((node) => node.weak);
   const ahead = walked && weak.filter((node) => !walked.includes(keyOf(node)));
   const walking = ahead?.[0] ?? null;
   const shown = walking ?? program.nodes.find((node) => keyOf(node) === chosen) ?? null;
@@ -119,7 +119,7 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
         </button>
       </div>
       <p class="muted">
-        ${plural(program.levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a row to
+        ${plural(program.n_levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a row to
         the side of its prediction; the class with the most votes wins. ${two ? TIES[even ? 'even' : 'odd'] : ''}
       </p>
     </div>

@@ -109,7 +109,7 @@ function across(program, width) {
  */
 export function layout(program, width) {
   const { x, gap, width: needed } = across(program, width);
-  const rise = program.levels > 7 ? 58 : 72;
+  const rise = program.n_levels > 7 ? 58 : 72;
   const most = Math.min(21, 0.4 * gap);
   const totals = program.nodes[0].sizes;
   const placed = program.nodes.map((node) => ({

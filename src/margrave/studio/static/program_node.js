@@ -87,7 +87,7 @@ function Advantages({ program, node }) {
  * @param {{node: ProgramNode, busy: boolean, onAsk: (wants: string[]) => void, actions?: any}} props
  */
 function MatrixEditor({ node, busy, onAsk, actions }) {
-  const { matrix } = node;
+  const { confusion: matrix } = node;
   const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
   useEffect(() => setTyped({}), [node]);
   const read = Object.entries(typed).flatMap(([place, text]) => {
@@ -123,7 +123,7 @@ function MatrixEditor({ node, busy, onAsk, actions }) {
  *   onType: (typed: Record<string, string>) => void}} props
  */
 function EditorTable({ node, typed, onType }) {
-  const { matrix } = node;
+  const { confusion: matrix } = node;
   const totals = rowTotals(matrix);
   return html`<div class="scroll-x">
     <table class="small-matrix">

@@ -83,7 +83,7 @@ function Confirm({ doubt, read }) {
         </button>`
         : null
     }`;
-  return html`<${Notice} kind="warn" action=${action}>${text} Read so, it contains “${example}”.<//>`;
+  return html`<${Notice} kind="warn" action=${action}>${text} For example, it then contains “${example}”.<//>`;
 }
 
 /** @param {{studio: Studio | null}} props */

@@ -117,11 +117,11 @@ function renderLine({ step, place, width, here, off, marked, accepted, go, mark 
   </li>`;
 }
 
-/** @param {Comparison} comparison */
-function comparedText({ first, second, n, changed, only_first, only_second }) {
-  if (changed === 0) return `All ${plural(n, 'row')} have the same predictions.`;
-  const differ = `${count(changed)} of ${plural(n, 'row')} have different predictions`;
-  const right = `${count(only_first)} right in step ${first} only, ${count(only_second)} right in step ${second} only`;
+/** @param {Comparison} comparison @param {number} n @param {number} first @param {number} second */
+function comparedText({ n_changed, n_only_first, n_only_second }, n, first, second) {
+  if (n_changed === 0) return `All ${plural(n, 'row')} have the same predictions.`;
+  const differ = `${count(n_changed)} of ${plural(n, 'row')} have different predictions`;
+  const right = `${count(n_only_first)} right in step ${first} only, ${count(n_only_second)} right in step ${second} only`;
   return `${differ}: ${right}.`;
 }
 
@@ -145,7 +145,7 @@ function Compared({ dialog, first, second, close }) {
     ${!data && !error ? html`<${Spinner} label="Comparing" />` : null}
     ${
       data
-        ? html`<p class="small">${comparedText(data)}</p>
+        ? html`<p class="small">${comparedText(data, dialog.n, first, second)}</p>
           ${data.changes.length ? html`<${Changes} changes=${data.changes} />` : null}`
         : null
     }

@@ -24,7 +24,7 @@
 
 /** @typedef {{name: string, about: string}} MemberKind */
 
-/** @typedef {{upload_bytes: number, rows: number, columns: number, jobs: number}} Limits */
+/** @typedef {{upload_bytes: number, rows: number, columns: number, jobs_waiting: number}} Limits */
 
 /**
  * @typedef {{version: string, shared: boolean, limits: Limits, sets: BundledSet[],
@@ -60,7 +60,7 @@
 /**
  * Alternatives to limits that cannot be met together. `kept`: the limit that has priority, null for
  * the middle; `preference`: what to request for it.
- * @typedef {{text: string, kept: string | null, preference: string | null, matrix: Matrix,
+ * @typedef {{text: string, kept: string | null, preference: string | null, confusion: Matrix,
  *   misses: {bound: string, samples: number}[]}} Alternative
  */
 
@@ -68,15 +68,15 @@
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, preference: string | null,
  *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
- *   instead: string | null, seconds: number, candidates: number, cancelled: boolean, final: boolean,
- *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
+ *   instead: string | null, seconds: number, n_candidates: number, cancelled: boolean, final: boolean,
+ *   after: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
  *   note: string | null, warnings: string[], alternatives: Alternative[]}} Reply
  */
 
 /** @typedef {Reply & {number: number, parent: number | null}} Step */
 
 /**
- * @typedef {{number: number, step: number, confidence: number, preference: string, issued: string,
+ * @typedef {{number: number, use_number: number, step: number, confidence: number, preference: string, issued: string,
  *   guarantees: string[], confusion: Matrix, route: string, remarks: string[], text: string,
  *   onnx: boolean}} Accepted
  */
@@ -103,9 +103,14 @@
  */
 
 /**
- * @typedef {{id: string, title: string, table: string | null, kind: "committee" | "program",
- *   state: "training" | "ready" | "failed", steps: number, preference: string | null,
- *   met: boolean | null, accepted: number, updated: string}} DialogLine
+ * @typedef {{id: string, title: string, table_name: string | null, kind: "committee" | "program",
+ *   state: "training" | "ready" | "failed", n_steps: number, preference: string | null,
+ *   met: boolean | null, n_accepted: number, updated: string}} DialogLine
+ */
+
+/**
+ * The reason why a guarantee cannot be proved, null if it may be.
+ * @typedef {{error: string | null, code: string | null, fields: Record<string, any> | null}} Guarantee
  */
 
 /** @typedef {{true: Label, predicted: Label | null, to: number | string}} Edit */
@@ -115,32 +120,26 @@
  *   code: string | null, fields: Record<string, any> | null, already: boolean}} Reading
  */
 
-/**
- * @typedef {{first: number, second: number, n: number, changed: number, only_first: number,
- *   only_second: number, changes: Change[]}} Comparison
- */
+/** @typedef {{n_changed: number, n_only_first: number, n_only_second: number, changes: Change[]}} Comparison */
+
+/** @typedef {{name: string, fp: number, fn: number, low: number, high: number | null}} Winner */
 
 /**
  * @typedef {{positive: Label, negative: Label | null, n_positive: number, n_negative: number,
  *   curves: {name: string, fp: number[], fn: number[]}[],
- *   best: {fp: number, fn: number, name: string}[],
- *   hull: {name: string, fp: number, fn: number, low: number, high: number | null}[],
- *   trajectory: {step: number, parent: number | null, fp: number, fn: number, met: boolean,
- *     preference: string | null}[]}} Frontier
+ *   best: {fp: number, fn: number, name: string}[], hull: Winner[]}} Frontier
  */
 
 /**
- * @typedef {{winners: {name: string, fp: number, fn: number, low: number, high: number | null,
- *   fraction: number}[], slope: [number, number], prior: number, costs: [number, number],
- *   priors: [number, number]}} Winners
+ * @typedef {{winners: Winner[], prior: number, costs: [number, number], priors: [number, number]}} Winners
  */
 
 /**
- * @typedef {{members: {name: string, weight: number, errors: number, fp: number | null,
+ * `n_by_votes` and `wrong_by_votes`: rows and errors by how many members agree with the prediction.
+ * @typedef {{members: {name: string, weight: number, n_errors: number, fp: number | null,
  *     fn: number | null, accuracy: number}[],
  *   margins: {edges: number[], right: number[], wrong: number[]},
- *   disagreement: {names: string[], fractions: number[][]},
- *   split: {votes: number[], n: number[], wrong: number[]}}} Members
+ *   disagreement: number[][], n_by_votes: number[], wrong_by_votes: number[]}} Members
  */
 
 /**
@@ -153,15 +152,14 @@
 /**
  * @typedef {{id: string, votes: number[], layer: number,
  *   kind: "learner" | "constant" | "frozen" | "empty" | "leaf", predicted: Label | null,
- *   sizes: number[], reach: number, advantages: (number | null)[], weak: boolean, matrix: Matrix,
+ *   sizes: number[], reach: number, advantages: (number | null)[], weak: boolean, confusion: Matrix,
  *   tuned: string | null}} ProgramNode
  */
 
 /**
- * @typedef {{levels: number, n: number, classes: Label[], positive: Label, threshold: number,
+ * @typedef {{n_levels: number, classes: Label[], positive: Label, threshold: number,
  *   nodes: ProgramNode[],
- *   edges: {start: string, end: string, predicted: Label | null, flow: number[]}[],
- *   weak: string[]}} Program
+ *   edges: {start: string, end: string, predicted: Label | null, flow: number[]}[]}} Program
  */
 
 /**

@@ -27,6 +27,8 @@ from benchmarks._timing import Comparison
 from benchmarks.steer import requests
 from margrave import datasets
 from margrave.steer import Dialog
+from margrave.studio.store import Store
+from margrave.studio.workspace import Workspace
 
 STEPS = 50
 COMMITTEE: list[str] | None = None  # the library's; the default one, as the studio's
@@ -94,7 +96,7 @@ def time_request(
 
 
 def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
-    """Time the first edit, replies against the library's, the page and a long history."""
+    """Time the first edit, replies against the library's, the store, the page, long histories."""
     bunch = datasets.load("spambase", as_frame=True)
     with TemporaryDirectory() as folder:
         frame, table, more = bunch.frame, "spambase", []
@@ -104,17 +106,17 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
             frame.to_csv(table, index=False)
         with studio(table, folder, *more) as (client, path, seconds):
             yield Comparison("command to first edit, Spambase", "30 s", seconds, 30.0, 1.0)
-            yield replies(client, path, frame, n_rows)
+            threadpool_limits(1)  # as in the studio
+            X, y = frame.drop(columns="target"), frame["target"]
+            dialog = Dialog.from_data(X, y, committee=COMMITTEE, positive="spam", random_state=0)
+            yield replies(client, path, dialog, requests(dialog)[:: 1 if n_rows is None else 5])
+            yield durable_steps(dialog, 100 if n_rows is None else 8)
             if chromium() is not None:
                 yield from page(client, path, str(client.base_url), STEPS if n_rows is None else 8)
 
 
-def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> Comparison:
+def replies(client: httpx.Client, path: str, dialog: Dialog, limits: list[str]) -> Comparison:
     """Time the same requests to the library and to the studio, in turns."""
-    threadpool_limits(1)  # as in the studio
-    X, y = frame.drop(columns="target"), frame["target"]
-    dialog = Dialog.from_data(X, y, committee=COMMITTEE, positive="spam", random_state=0)
-    limits = requests(dialog)[:: 1 if n_rows is None else 5]
     ours, theirs = [], []
     for limit in limits:
         start = perf_counter()
@@ -124,6 +126,24 @@ def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> 
         ours.append(time_request(client, path, limit, 0, None))
     what = f"reply through the studio, saved; median of {len(limits)} requests"
     return Comparison(what, "Dialog.prefer", float(np.median(ours)), float(np.median(theirs)), 1.3)
+
+
+def durable_steps(dialog: Dialog, n_steps: int) -> Comparison:
+    """Time until the store has a step on disk: the 95th percentile."""
+    seconds = []
+    with TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/studio.db") as store:
+        store.add_user("local")
+        workspace = Workspace(store, live_bytes=1 << 30)
+        stored = store.add_dialog("local", "Spambase", None, {"kind": "committee"}).id
+        workspace.ready(stored, dialog)
+        with workspace.changing("local", stored) as live:
+            for number in range(n_steps):
+                dialog.prefer(f"fp <= {number}", keep=False, at=0, strategies=["move"])
+                start = perf_counter()
+                workspace.write(stored, live)
+                seconds.append(perf_counter() - start)
+    what = f"a step is on disk; 95th percentile of {n_steps}"
+    return Comparison(what, "0.05 s", float(np.percentile(seconds, 95)), 0.05, 1.0)
 
 
 def page(client: httpx.Client, path: str, base: str, steps: int) -> Iterator[Comparison]:

@@ -186,6 +186,12 @@ class DialogRow(Base):
     facts: Mapped[dict[str, Any] | None]
     accounts: Mapped[list[dict[str, Any]]]
 
+    @property
+    def kind(self) -> str:
+        """Whether it has a "committee" or a "program"."""
+        kind: str = self.choices["kind"]
+        return kind
+
     table_name: Mapped[str | None] = column_property(
         select(TableRow.name).where(TableRow.id == table_id).scalar_subquery()
     )

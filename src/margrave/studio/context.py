@@ -130,7 +130,7 @@ class Studio:
             "opened": opened,
             "job": None if job is None else self.jobs.record(job),
             "saved": self.saves,
-            "updated": row.updated.isoformat(),
+            "updated": row.updated,
         }
 
 

@@ -52,22 +52,7 @@ def retry(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
 @router.get("/dialogs", response_model=schemas.Dialogs)
 def dialogs(studio: StudioParameter, user: UserParameter) -> Record:
     """All dialogs of the user, the newest first."""
-    lines = [
-        {
-            "id": row.id,
-            "title": row.title,
-            "table": row.table_name,
-            "kind": row.choices["kind"],
-            "state": row.state,
-            "steps": row.n_steps,
-            "preference": row.preference,
-            "met": row.met,
-            "accepted": row.n_accepted,
-            "updated": row.updated.isoformat(),
-        }
-        for row in studio.store.dialogs(user)
-    ]
-    return {"dialogs": lines}
+    return {"dialogs": studio.store.dialogs(user)}
 
 
 @router.get("/dialogs/{dialog}", response_model=schemas.Dialog)

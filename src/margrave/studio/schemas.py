@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -241,22 +242,22 @@ class Dialog(BaseModel):
     opened: float | None
     job: Job | None
     saved: bool
-    updated: str
+    updated: datetime
 
 
-class DialogLine(BaseModel):
-    """A dialog in the list of dialogs."""
+class DialogLine(View):
+    """A dialog in the list of dialogs; `preference` and `met` belong to its current step."""
 
     id: str
     title: str
-    table: str | None
+    table_name: str | None
     kind: Kind
     state: State
-    steps: int
+    n_steps: int
     preference: str | None
     met: bool | None
-    accepted: int
-    updated: str
+    n_accepted: int
+    updated: datetime
 
 
 class Dialogs(BaseModel):

@@ -28,14 +28,14 @@ const WHILE_TRAINING_MS = 3000;
 function State({ line }) {
   if (line.state === 'training') return html`<${Tag}>training<//>`;
   if (line.state === 'failed') return html`<${Tag} kind="bad">not trained<//>`;
-  if (line.accepted > 0) return html`<${Tag} kind="good">accepted<//>`;
+  if (line.n_accepted > 0) return html`<${Tag} kind="good">accepted<//>`;
   if (line.preference === null) return html`<${Tag}>ready<//>`;
   return line.met ? html`<${Tag} kind="good">met<//>` : html`<${Tag} kind="warn">not met<//>`;
 }
 
 /** @param {{line: DialogLine, rename: () => void, remove: () => void}} props */
 function Line({ line, rename, remove }) {
-  const table = line.table === line.title ? null : line.table;
+  const table = line.table_name === line.title ? null : line.table_name;
   const about = [table, line.kind === 'program' ? 'program' : 'committee'].filter(Boolean);
   return html`<li class="dialog-line">
     <div class="dialog-line-name">
@@ -47,11 +47,11 @@ function Line({ line, rename, remove }) {
       ${
         line.preference
           ? html`<code title=${line.preference}>${line.preference}</code>`
-          : html`<span class="muted small">${line.steps > 1 ? 'the current step has no limits' : 'no request yet'}</span>`
+          : html`<span class="muted small">${line.n_steps > 1 ? 'the current step has no limits' : 'no request yet'}</span>`
       }
     </div>
     <span class="muted small dialog-line-steps">
-      ${plural(Math.max(0, line.steps - 1), 'step')} · ${when(line.updated)}
+      ${plural(Math.max(0, line.n_steps - 1), 'step')} · ${when(line.updated)}
     </span>
     <div class="dialog-line-acts">
       <button type="button" class="button-icon" aria-label=${`Rename ${line.title}`} title="Rename" onClick=${rename}>
@@ -97,7 +97,7 @@ function ChangeBox({ line, deleting, done, close }) {
     ${
       deleting
         ? html`<p>
-          This deletes <strong>${line.title}</strong> with all its steps${line.accepted > 0 ? ', its accepted models' : ''}
+          This deletes <strong>${line.title}</strong> with all its steps${line.n_accepted > 0 ? ', its accepted models' : ''}
           and its trained members. It cannot be undone.
         </p>`
         : html`<form onSubmit=${submit}>

@@ -103,9 +103,9 @@
  */
 
 /**
- * @typedef {{id: string, title: string, table: string | null, kind: "committee" | "program",
- *   state: "training" | "ready" | "failed", steps: number, preference: string | null,
- *   met: boolean | null, accepted: number, updated: string}} DialogLine
+ * @typedef {{id: string, title: string, table_name: string | null, kind: "committee" | "program",
+ *   state: "training" | "ready" | "failed", n_steps: number, preference: string | null,
+ *   met: boolean | null, n_accepted: number, updated: string}} DialogLine
  */
 
 /**

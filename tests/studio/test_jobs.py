@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 from tests.studio import postgres
 
+from margrave.studio import jobs as jobs_module
 from margrave.studio.job_table import ATTEMPTS, CANCELLED, KEPT, TRAIN, JobTable, TooMany, in_turns
 from margrave.studio.jobs import Cancelled, Closed, Jobs
 from margrave.studio.problems import WENT_WRONG
@@ -305,10 +306,12 @@ class TestLeases:
         first, second = (JobTable(store, waiting=5) for _ in range(2))
         job = add(first)
         first.claim(training=False)
-        assert not second.reclaim()
+        second.reclaim()
+        assert not second.has_waiting()
         assert second.claim(training=False) is None
         expire(store, job)
-        assert second.reclaim()
+        second.reclaim()
+        assert second.has_waiting()
         assert found(second, job).state == "waiting"
         assert second.claim(training=False).attempts == 2
         before = store.dialog("ann", job.dialog_id)
@@ -323,7 +326,7 @@ class TestLeases:
             store.change(job.dialog_id, steps=[step(2)], position=2, ended=done(job, first))
         assert found(first, job).result == {"step": 1}
 
-    def test_a_process_that_lives_keeps_its_leases_and_publishes_progress(self, store):
+    def test_a_process_keeps_the_leases_of_the_jobs_it_runs_and_publishes_progress(self, store):
         first, second = (JobTable(store, waiting=5) for _ in range(2))
         job, other = add(first), add(first)
         first.claim(training=False)
@@ -332,10 +335,11 @@ class TestLeases:
         expire(store, other)
         news = {"progress": {"done": 1, "total": 2, "text": "x"}, "reply": {"number": None}}
         assert first.beat({job.id: news}) == set()
-        assert not second.reclaim()
+        second.reclaim()
         shown = found(second, job)
         assert (shown.progress, shown.reply) == (news["progress"], news["reply"])
-        assert found(second, other).state == "running"
+        assert shown.state == "running"
+        assert found(second, other).state == "waiting"  # its process does not run it
         store.change(job.dialog_id, ended=done(job, first))
         assert (found(second, job).progress, found(second, job).reply) == (None, None)
 
@@ -365,7 +369,8 @@ class TestLeases:
         for attempt in range(1, ATTEMPTS + 1):
             assert table.claim(kind == TRAIN).attempts == attempt
             expire(store, job)
-            assert table.reclaim() == (attempt < ATTEMPTS)
+            table.reclaim()
+            assert table.has_waiting() == (attempt < ATTEMPTS)
         failed = found(table, job)
         assert (failed.state, failed.is_finished) == ("failed", True)
         assert f"{ATTEMPTS}" in failed.error
@@ -381,7 +386,8 @@ class TestLeases:
         table.claim(training=True)
         table.cancel(job)
         expire(store, job)
-        assert not table.reclaim()
+        table.reclaim()
+        assert not table.has_waiting()
         assert (found(table, job).state, found(table, job).error) == ("cancelled", None)
         assert store.dialog("ann", dialog.id).error == CANCELLED
 
@@ -404,7 +410,8 @@ class TestLeases:
         job = add(JobTable(store, waiting=5))
         JobTable(store, waiting=5).claim(training=False)
         again = JobTable(store, waiting=5)
-        assert again.reclaim(all_running=True)
+        again.reclaim(all_running=True)
+        assert again.has_waiting()
         assert again.claim(training=False).id == job.id
 
 
@@ -675,6 +682,24 @@ class TestErrors:
         monkeypatch.setattr(bench.jobs.table, "claim", failing)
         bench.ended(*first)
         assert bench.ended(*second).state == "done"
+        assert caplog.records
+
+    def test_an_end_that_cannot_be_stored_is_stored_later(self, bench, monkeypatch, caplog):
+        """Otherwise its dialog would stay busy until the studio is restarted."""
+        monkeypatch.setattr(jobs_module, "ALONE", 0.05)
+        with bench_of(bench.store) as quick:  # whose keeper looks often
+            job, work = quick.hold(error=ValueError("No."))
+            assert work.begun.wait(LONG)
+            failures = iter([StoreError("The disk is full.")] * 2)
+            end = quick.jobs.table.end
+
+            def failing(*args):
+                for failure in failures:
+                    raise failure
+                end(*args)
+
+            monkeypatch.setattr(quick.jobs.table, "end", failing)
+            assert (quick.ended(job, work).state, next(failures, None)) == ("failed", None)
         assert caplog.records
 
 

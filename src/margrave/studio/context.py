@@ -52,8 +52,10 @@ class Studio:
 
     def close(self) -> None:
         """Interrupt the running jobs, which continue at the next start, and close the store."""
-        self.jobs.close(timeout=5)
-        self.store.close()
+        try:
+            self.jobs.close(timeout=5)
+        finally:
+            self.store.close()
 
     @contextmanager
     def uploading(self, owner: str) -> Iterator[None]:

@@ -245,10 +245,11 @@ class JobTable:
         with self.store.write() as session:
             expires = self._clock(session) + LEASE
             ours = select(JobRow).where(JobRow.process == self.process, JobRow.state == "running")
+            ours = ours.where(JobRow.id.in_(news))
             jobs = {job.id: job for job in session.scalars(ours.with_for_update())}
             for job_id, job in jobs.items():
                 job.expires = expires
-                for name, value in news.get(job_id, {}).items():
+                for name, value in news[job_id].items():
                     setattr(job, name, value)
             return {job.id for job in jobs.values() if job.stopping} | (set(news) - set(jobs))
 
@@ -259,8 +260,14 @@ class JobTable:
         with self.store.write() as session:
             session.execute(ours.values(**values))
 
-    def reclaim(self, all_running: bool = False) -> bool:
-        """Make the jobs of ended processes wait again; return whether any job waits.
+    def has_waiting(self) -> bool:
+        """Whether any job waits."""
+        with self.store.read() as session:
+            waiting = select(func.count()).where(JobRow.state == "waiting")
+            return bool(session.scalar(waiting))
+
+    def reclaim(self, all_running: bool = False) -> None:
+        """Make the jobs of ended processes wait again.
 
         A job that has ended its process several times fails.
 
@@ -284,9 +291,6 @@ class JobTable:
                 job.error = None if job.stopping else _GAVE_UP
                 if job.kind == TRAIN:
                     _fail(session, job.dialog_id, job.error or CANCELLED)
-            session.flush()
-            waiting = select(func.count()).where(JobRow.state == "waiting")
-            return bool(session.scalar(waiting))
 
     def prune(self) -> None:
         """Delete the jobs that finished long ago."""

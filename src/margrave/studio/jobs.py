@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
@@ -25,7 +26,7 @@ from margrave.studio.store import DialogRow, Ended, JobRow, Lost, NotFound, Reco
 
 Work = Callable[[JobRow, "Handle"], None]
 
-BEAT = 1.0  # seconds between two messages to other processes
+BEAT, ALONE = 1.0, 5.0  # seconds between two looks at the store, if it is shared and if not
 PRUNE = 3600.0  # seconds between two deletions of old jobs
 LOOK = 0.5  # seconds after which a listener looks at a job that has reported nothing
 PACE = 0.1  # seconds between two reports of progress
@@ -169,6 +170,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._running: dict[str, Handle] = {}
         self._listeners: dict[str, set[Callable[[], object]]] = {}
+        self._unstored: deque[tuple[Ended, str, str | None]] = deque()
         self._threads = [
             threading.Thread(target=self._serve, args=(training,), daemon=True)
             for training in (*[True] * max(1, workers - 1), *[False] * workers)
@@ -324,7 +326,7 @@ class Jobs:
     def _claim(self, training: bool) -> Handle | None:
         try:
             job = self.table.claim(training)
-        except StoreError:
+        except Exception:  # the worker tries again later
             _log.exception("The store gave no job.")
             return None
         return None if job is None else self._hold(job)
@@ -353,32 +355,46 @@ class Jobs:
         error = None
         if job.kind == TRAIN:
             error = values.get("error") or CANCELLED
+        self._unstored.append((handle.ended(state, **values), job.dialog_id, error))
         try:
-            self.table.end(handle.ended(state, **values), job.dialog_id, error)
-        except (Lost, NotFound):
-            _log.info("A job of kind %r has another process, or no dialog.", job.kind)
+            self._store_ends()
         except StoreError:
-            _log.exception("The end of a job of kind %r was not stored.", job.kind)
+            _log.exception("The end of a job of kind %r is not stored yet.", job.kind)
+
+    def _store_ends(self) -> None:
+        """Store the ends of jobs; if the store fails, they are stored later."""
+        while self._unstored:
+            end = self._unstored.popleft()
+            try:
+                self.table.end(*end)
+            except (Lost, NotFound):
+                _log.info("A job has another process, or no dialog.")
+            except StoreError:
+                self._unstored.append(end)
+                raise
 
     def _keep(self) -> None:
-        """Keep the leases of this process, and look for jobs of ended processes."""
+        """Keep the leases of this process, and look for jobs that no worker was told of."""
         shared, pruned = self.table.store.is_shared, monotonic()
-        while not self._closing.wait(BEAT if shared else PRUNE):
+        while not self._closing.wait(BEAT if shared else ALONE):
             try:
+                self._store_ends()
                 if shared:
                     self._beat()
+                if self.table.has_waiting():
+                    for line in self._lines.values():
+                        if line.is_idle:
+                            line.put(None)
                 if monotonic() > pruned + PRUNE:
                     self.table.prune()
                     pruned = monotonic()
-            except StoreError:
+            except Exception:  # it tries again
                 _log.warning("The store could not be reached.", exc_info=True)
 
     def _beat(self) -> None:
+        """Extend the leases of this process, and end those of processes that have ended."""
         running = dict(self._running)
         for job_id in self.table.beat({job_id: job.news for job_id, job in running.items()}):
             if job_id in running:
                 running[job_id].stop()
-        if self.table.reclaim():
-            for line in self._lines.values():
-                if line.is_idle:
-                    line.put(None)
+        self.table.reclaim()

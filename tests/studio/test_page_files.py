@@ -77,10 +77,11 @@ def test_packed_for_who_can_unpack(http):
 def test_nothing_else_is_served(http, path):
     answer = http.get(path)
     assert answer.status_code == 404
-    assert list(answer.json()) == ["error"]
+    assert answer.json()["error"]
 
 
 def test_files_are_only_read(http):
     assert http.head("/app.js").content == b""
     answer = http.post("/app.js", json={})
-    assert (answer.status_code, list(answer.json())) == (405, ["error"])
+    assert answer.status_code == 405
+    assert answer.json()["error"]

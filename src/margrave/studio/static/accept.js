@@ -217,7 +217,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
  * @param {{guarantee: Guarantee, fixed: boolean}} props
  */
 function Unprovable({ guarantee, fixed }) {
-  const { needed } = guarantee.fields ?? {}; // the number of rows, null if no number is enough
+  const needed = guarantee.fields?.needed; // the number of rows, null if no number is enough
   const others = fixed ? '' : ', choose a lower confidence';
   return html`<div id="accept-reason">
     <${Notice} kind="warn" title="This cannot be guaranteed">

@@ -239,7 +239,7 @@ def test_the_whole_story(client):
     branch = client.asked(name, "fn <= 60", keep=False, at=0, strategies=CHEAP)
     assert (branch["number"], branch["parent"]) == (4, 0)
     compared = client.ok(f"{name}/compare", params={"first": 1, "second": 4})
-    assert (compared["first"], compared["second"], compared["n"]) == (1, 4, 614)
+    assert 0 < compared["n_only_first"] + compared["n_only_second"] <= compared["n_changed"]
 
     # A guarantee, a second one that is refused, and the same one again.
     client.ok(f"{name}/goto", {"step": 1})
@@ -397,7 +397,7 @@ def posted(dialog, table):
         ("/dialogs", new | {"target": "zzz"}, ["target", "'zzz'", "'pregnant'", "'age'"]),
         ("/dialogs", new | {"target": "Glucos"}, ["target", "'Glucos'", "'glucose'"]),
         ("/dialogs", new | {"target": "mass"}, ["target", "'mass'", "248"]),
-        ("/dialogs", new | {"drop": ["zzz"]}, ["drop", "'zzz'", "'pregnant'", "'age'"]),
+        ("/dialogs", new | {"drop": ["zzz"]}, ["columns", "'zzz'", "'pregnant'", "'age'"]),
         ("/dialogs", new | {"positive": "maybe"}, ["positive", "'neg'", "'pos'", "'maybe'"]),
         ("/dialogs", new | {"group": "target"}, ["group", "'target'"]),
         ("/dialogs", new | {"group": "age", "time": "mass"}, ["group", "time"]),
@@ -405,7 +405,7 @@ def posted(dialog, table):
         (
             f"{dialog}/prefer",
             {"wants": ["fp <= 5"], "strategies": ["magic"]},
-            ["Strategies", "'magic'"],
+            ["strategies", "'magic'"],
         ),
         (f"{dialog}/goto", {"step": 99}, ["step", "99"]),
         (f"{dialog}/goto", {"step": 10**20}, ["step", "100000000000000000000"]),

@@ -51,6 +51,7 @@ class InputError(MargraveError):
     ``conflict``        The parameter excludes another one: other.
     ``needs_memory``    The parameter cannot be used for a folder.
     ``fraction``        The text is not a fraction: received.
+    ``too_many``        The request has too many limits: n.
     ``text_file``       The parameter is for text files only.
     ``folder``          The folder for the results cannot be used: received.
     ==================  ==========================================================================

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave import datasets
+from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
 from margrave.steer import Dialog, SplitSizes
 from margrave.studio.views import Record, parts_record, support_record
@@ -35,9 +36,8 @@ def check_number_of_limits(wants: Sequence[str]) -> None:
     """Refuse a request with so many limits that parsing it would take too much memory."""
     n = sum(len(_SEPARATOR.findall(want)) + 1 for want in wants)
     if n > _LIMITS:
-        raise ValueError(
-            f"A request has {n} limits; it can have at most {_LIMITS}. Use several requests."
-        )
+        problem = f"can have at most {_LIMITS} limits; got {n}. Use several requests."
+        raise InputError("request", problem, code="too_many", n=n)
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,12 @@ class Source:
 def bundled_frame(name: str) -> tuple[pandas.DataFrame, Source]:
     """Load a data set of the package as a table."""
     if name not in datasets.names(available=True):
-        raise ValueError(f"There is no data set {name!r} in this studio.")
+        problem = f"must be a data set of this studio; got {name!r}."
+        raise InputError("data", problem, code="unknown_data", received=name)
     bunch = datasets.load(name, as_frame=True)
     if not len(bunch.target_names):
-        raise ValueError(f"The target of {name} is a number, not a class.")
+        problem = f"must be a class; that of {name} is a number."
+        raise InputError("target", problem, code="wrong_column", table=name, column="target")
     return bunch.frame, Source(name, bundled=True, positive=bunch.positive)
 
 

@@ -342,7 +342,7 @@ class Jobs:
             self._end(handle, "failed", **problem_record(error))
         except BaseException:  # even SystemExit ends the job only, not the worker
             _log.exception("A job of kind %r failed.", job.kind)
-            self._end(handle, "failed", error=WENT_WRONG)
+            self._end(handle, "failed", error=WENT_WRONG, code="internal")
         finally:
             del self._running[job.id]
             self._report(job.id)

@@ -778,9 +778,10 @@ class TestListeners:
         async def story(job, work):
             records = bench.jobs.follow(job)
             seen = [await next_of(records)]
+            work.handle.reply({"number": None})
+            seen.append(await next_of(records))
             for _ in range(3):
                 work.handle.reply({"number": None})
-                seen.append(await next_of(records)) if len(seen) == 1 else None
             work.go.set()
             return seen + [record async for record in records]
 

@@ -45,13 +45,18 @@ class Cluster:
             studio.kill()
         self.table.store.close()
 
-    def picked_up(self, job: str, since: float) -> float:
-        """Wait until another process has begun a job; the seconds since a moment."""
-        while self.table.find(LOCAL, job).attempts < 2:
-            assert monotonic() - since < PICK_UP, "No process has begun the job again."
-            sleep(0.1)
-        print(f"A job was picked up after {monotonic() - since:.1f} s.")
-        return monotonic() - since
+    def picked_up(self, job: str, end: Callable[[], object]) -> float:
+        """End the process that runs a job; the seconds until another one has begun it."""
+        first = self.table.find(LOCAL, job).process
+        assert first is not None
+        end()
+        since = monotonic()
+        while self.table.find(LOCAL, job).process in (first, None):
+            assert monotonic() - since < PICK_UP, "No other process has begun the job."
+            sleep(0.05)
+        seconds = monotonic() - since
+        print(f"A job was picked up after {seconds:.1f} s.")
+        return seconds
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +144,8 @@ def test_training_of_a_killed_process_is_finished_by_the_other(cluster, connect)
     for _, record in connect(one).events(job):
         if record["progress"] and record["progress"]["done"] > 2:
             break
-    one.kill()
-    since, user = monotonic(), connect(other)
-    assert user.ok(dialog)["state"] == "training"
-    cluster.picked_up(job, since)
+    cluster.picked_up(job, one.kill)
+    user = connect(other)
     assert ended(user, job)["state"] == "done"
     found = user.ok(dialog)
     assert (found["state"], len(found["steps"]), found["job"]) == ("ready", 1, None)
@@ -151,16 +154,15 @@ def test_training_of_a_killed_process_is_finished_by_the_other(cluster, connect)
 
 @pytest.mark.full
 @pytest.mark.slow
-def test_a_search_of_a_killed_process_is_finished_by_the_other(cluster, connect):
+@pytest.mark.parametrize("end", [Studio.kill, Studio.stop])
+def test_a_search_of_an_ended_process_is_finished_by_the_other(cluster, connect, end):
     one, other = cluster.pair()
     user = connect(one)
     dialog = user.dialog("spambase")
     job = user.ok(f"{dialog}/prefer", SLOW)
     assert job["state"] == "running"
-    one.kill()
-    since, user = monotonic(), connect(other)
-    assert user.post(f"{dialog}/undo").status_code == 409  # nobody comes between
-    cluster.picked_up(job["id"], since)
+    cluster.picked_up(job["id"], lambda: end(one))
+    user = connect(other)
     last = ended(user, job["id"])
     assert (last["state"], last["result"]) == ("done", {"step": 1})
     found = user.ok(dialog)
@@ -175,12 +177,12 @@ def test_a_process_that_stands_still_for_long_stores_no_second_step(cluster, con
     users = [connect(one), connect(other)]
     dialog = users[0].dialog("spambase")
     job = users[0].ok(f"{dialog}/prefer", SLOW)["id"]
-    os.killpg(one.process.pid, signal.SIGSTOP)
+    group = one.process.pid
     try:
-        cluster.picked_up(job, monotonic())
+        cluster.picked_up(job, lambda: os.killpg(group, signal.SIGSTOP))
         assert ended(users[1], job)["result"] == {"step": 1}
     finally:
-        os.killpg(one.process.pid, signal.SIGCONT)
+        os.killpg(group, signal.SIGCONT)
     assert ended(users[0], job)["result"] == {"step": 1}
     # It is done with its own search when it can do the next one.
     assert users[0].asked(dialog, "fp <= 20", strategies=["move"], keep=False)["number"] == 2

@@ -63,10 +63,10 @@ test test-full quick wording durations docs reproduce scale: export OMP_NUM_THRE
 unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/.test  ## set up and run the checks, in about five minutes
-	@$(BIN)/python tools/system.py chromium
+	@$(BIN)/python tools/system.py chromium postgresql
 	@$(MAKE) --no-print-directory -j3 --output-sync lint docs pytest GALLERY=0
 
-test-full: $(VENV)/.typescript $(VENV)/.torch  ## the same and all that takes long or needs more: torch, PostgreSQL, TypeScript
+test-full: $(VENV)/.typescript $(VENV)/.torch  ## the same and all that takes long or needs more: torch, TypeScript
 	@$(BIN)/python tools/system.py chromium postgresql
 	@$(MAKE) --no-print-directory -j3 --output-sync lint docs pytest OPTIONS=--full
 

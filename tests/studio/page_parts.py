@@ -7,11 +7,9 @@ is not found at all.
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
 import numpy as np
 from playwright.sync_api import Locator, Page, expect
 from tests.studio.browser import SECONDS
@@ -52,14 +50,6 @@ def table(
         values = [number[row] for number in numbers]
         writer.writerow([*values, senders[draw.integers(len(senders))], classes[kind[row]]])
     return text.getvalue().encode()
-
-
-@contextmanager
-def user_of(url: str) -> Iterator[Client]:
-    """A program of the studio's user, which can do what the page does, without it."""
-    headers = {"X-Margrave": "1"}
-    with httpx.Client(base_url=url, headers=headers, timeout=120, trust_env=False) as http:
-        yield Client(http)
 
 
 def uploaded(user: Client, data: bytes | None = None, name: str = "mails.csv") -> str:
@@ -228,6 +218,16 @@ def matrix_card(page: Page) -> Locator:
 def grid(page: Page) -> Locator:
     """The large matrix."""
     return page.get_by_role("grid", name=Name.MATRIX)
+
+
+def hold_ends(page: Page) -> None:
+    """Let the page see each job as running when it has begun, also if it ended at once."""
+    page.route(
+        "**/prefer",
+        lambda route: route.fulfill(
+            status=202, json={**route.fetch().json(), "state": "running", "result": None}
+        ),
+    )
 
 
 def only(page: Page, user: Client, *dialogs: str) -> None:

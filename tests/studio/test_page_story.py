@@ -28,6 +28,7 @@ from tests.studio.page_parts import (
     compare_button,
     drop,
     grid,
+    hold_ends,
     home,
     in_words,
     keep_box,
@@ -530,27 +531,30 @@ def test_requests_in_words_and_by_chosen_strategies(show, user, mails_table):
 
 @pytest.mark.full
 def test_a_first_answer_is_shown_while_better_ones_are_looked_for(show, user, mails_table):
-    """The stream of a job is held back, so that every moment of it can be looked at."""
+    """The end of a job is held back, so that every moment of it can be looked at."""
     page = show(f"#/d/{trained(user, mails_table)}")
     expect(cell(page, "ham", "spam")).to_be_visible()
     streams, looks = [], []
     page.route("**/api/jobs/*/events", lambda route: streams.append(route))
+    hold_ends(page)
     cell(page, "ham", "spam").click()
     page.keyboard.type("5")
     with page.expect_response("**/prefer") as begun:
         ask_button(page).click()
-    job = begun.value.json()["id"]
+    begun = begun.value.json()
+    job = begun["id"]
     expect(button(page, Name.STOP)).to_be_visible()
     expect(saved(page)).to_have_count(0)
     expect(cell(page, "ham", "spam")).to_have_attribute("aria-readonly", "true")
     expect(button(page, Name.UNDO)).to_be_disabled()
-    told_so_far = list(user.events(job))
-    assert told_so_far[-1][0] == "end"
-    first = next(data for name, data in told_so_far if name == "reply")
+    [(name, _)] = user.events(job)
+    assert name == "end"
+    first = {**record(user, page)["steps"][1], "number": None, "final": False}
     page.route(f"**/api/jobs/{job}", lambda route: looks.append(route))
     until_some(page, streams)
     streams.pop().fulfill(
-        content_type="text/event-stream", body=f"event: reply\ndata: {json.dumps(first)}\n\n"
+        content_type="text/event-stream",
+        body=f"event: job\ndata: {json.dumps({**begun, 'reply': first})}\n\n",
     )
     expect(reply(page).locator(".reply-live")).to_be_visible()
     assert matrix(page) == first["after"]["counts"]

@@ -129,23 +129,25 @@ class _Line(SimpleQueue[Handle | None]):
     """Wakes workers: with a job that is leased to this process, or None to look in the store."""
 
     def __init__(self) -> None:
-        self._n_waiting = 0  # workers
+        self._n_idle = 0  # workers that wait, and that nothing has woken
         self._lock = threading.Lock()
 
     @property
     def is_idle(self) -> bool:
-        """Whether a worker waits that nothing has woken."""
-        return self._n_waiting > self.qsize()
+        """Whether a worker could begin a job at once."""
+        return self._n_idle > 0
+
+    def put(self, item: Handle | None, block: bool = True, timeout: float | None = None) -> None:
+        """Wake a worker."""
+        with self._lock:
+            self._n_idle -= 1
+        super().put(item, block, timeout)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Handle | None:
-        """Wait for the next job."""
+        """Wait to be woken."""
         with self._lock:
-            self._n_waiting += 1
-        try:
-            return super().get(block, timeout)
-        finally:
-            with self._lock:
-                self._n_waiting -= 1
+            self._n_idle += 1
+        return super().get(block, timeout)
 
 
 class Jobs:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave.app import Samples
-from margrave.export import ExportError
-from margrave.steer import Dialog, SteeredClassifier
+from margrave.export import can_export
+from margrave.steer import Dialog
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
@@ -395,15 +395,6 @@ class Workspace:
 def source_of(facts: Record) -> Source:
     """The source of a stored table."""
     return Source(**facts["source"])
-
-
-def can_export(model: SteeredClassifier) -> bool:
-    """Whether a model can be exported to ONNX."""
-    try:
-        model.to_onnx()
-    except (ExportError, ImportError):
-        return False
-    return True
 
 
 def kind_of(dialog: Dialog) -> str:

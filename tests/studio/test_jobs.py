@@ -6,8 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import cycle
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 from hypothesis import given
@@ -15,9 +14,10 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 from tests.studio import postgres
 
+from margrave.steer import StoppedError
 from margrave.studio import jobs as jobs_module
 from margrave.studio.job_table import ATTEMPTS, CANCELLED, KEPT, TRAIN, JobTable, TooMany, in_turns
-from margrave.studio.jobs import Cancelled, Closed, Jobs
+from margrave.studio.jobs import Closed, Jobs
 from margrave.studio.problems import WENT_WRONG
 from margrave.studio.store import (
     Conflict,
@@ -31,6 +31,7 @@ from margrave.studio.store import (
 )
 
 LONG = 60.0  # seconds; only a bug waits as long
+STOPPED = StoppedError("The training was stopped.", code="stopped", done=1, total=2)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
@@ -85,7 +86,8 @@ def found(table, job):
 
 def done(job, table):
     """The end of a job that this process has leased."""
-    return Ended(job.id, table.process, {"state": "done", "result": {"step": 1}})
+    attempts = found(table, job).attempts
+    return Ended(job.id, table.process, attempts, {"state": "done", "result": {"step": 1}})
 
 
 # Turns
@@ -291,17 +293,6 @@ class TestLeases:
             leased = [job for each in pool.map(claim, tables) for job in each]
         assert sorted(leased) == sorted(jobs)
 
-    def test_a_job_is_leased_as_it_is_added_unless_others_wait(self, store):
-        table, other = (JobTable(store, waiting=5) for _ in range(2))
-        job = table.add("ann", "prefer", new_dialog(store), {}, lease=True)
-        assert (job.state, job.process, job.attempts) == ("running", table.process, 1)
-        assert other.claim(training=False) is None
-        store.change(job.dialog_id, ended=done(job, table))
-        first = add(table)
-        second = other.add("ann", "prefer", new_dialog(store), {}, lease=True)
-        assert second.state == "waiting"
-        assert [other.claim(training=False).id for _ in "12"] == [first.id, second.id]
-
     def test_an_expired_lease_is_taken_over_and_the_first_process_stores_nothing(self, store):
         first, second = (JobTable(store, waiting=5) for _ in range(2))
         job = add(first)
@@ -325,6 +316,21 @@ class TestLeases:
         with pytest.raises(Lost):  # also after the end
             store.change(job.dialog_id, steps=[step(2)], position=2, ended=done(job, first))
         assert found(first, job).result == {"step": 1}
+
+    def test_a_lost_lease_ends_nothing_after_the_same_process_has_claimed_the_job_again(
+        self, store
+    ):
+        first, second = (JobTable(store, waiting=5) for _ in range(2))
+        job = add(first)
+        first.claim(training=False)
+        early = done(job, first)
+        expire(store, job)
+        second.reclaim()
+        assert first.claim(training=False).attempts == 2
+        with pytest.raises(Lost):
+            store.change(job.dialog_id, steps=[step(1)], position=1, ended=early)
+        store.change(job.dialog_id, steps=[step(1)], position=1, ended=done(job, first))
+        assert store.dialog("ann", job.dialog_id).n_steps == 2
 
     def test_a_process_keeps_the_leases_of_the_jobs_it_runs_and_publishes_progress(self, store):
         first, second = (JobTable(store, waiting=5) for _ in range(2))
@@ -590,7 +596,7 @@ class TestCancel:
         assert not job[1].begun.is_set()
 
     def test_running_is_requested_to_stop(self, bench):
-        job, work = bench.hold(error=Cancelled())
+        job, work = bench.hold(error=STOPPED)
         assert work.begun.wait(LONG)
         assert not work.handle.stopped()
         bench.jobs.cancel(job)
@@ -599,25 +605,42 @@ class TestCancel:
         row = bench.ended(job, work)
         assert (row.state, row.error, row.result) == ("cancelled", None, None)
 
-    def test_leased_but_not_begun_is_requested_to_stop(self, file):
-        """Two requests find the same idle worker, which begins one of their jobs."""
-        both = threading.Barrier(2)
+    def test_cancelled_before_its_worker_knows_it_is_requested_to_stop(self, file, monkeypatch):
+        monkeypatch.setattr(jobs_module, "ALONE", 0.05)
+        claimed, go = threading.Event(), threading.Event()
 
-        class Together(JobTable):
-            def add(self, *given, **options):
-                both.wait(LONG)
-                return super().add(*given, **options)
+        class Slow(JobTable):
+            def claim(self, training):
+                job = super().claim(training)
+                if job is not None:
+                    claimed.set()
+                    assert go.wait(LONG)
+                return job
 
-        with bench_of(file, table=Together(file, waiting=5)) as bench:
-            with ThreadPoolExecutor(2) as pool:
-                held = [future.result() for future in [pool.submit(bench.hold) for _ in "12"]]
-            first = next(one for one in cycle(held) if one[1].begun.wait(0.05))
-            job, work = held[first is held[0]]
+        with bench_of(file, table=Slow(file, waiting=5)) as bench:
+            job, work = bench.hold()
+            assert claimed.wait(LONG)
             bench.jobs.cancel(job)
-            bench.ended(*first)
-            if found(bench.jobs.table, job).state == "running":
-                assert work.begun.wait(LONG)
-                assert work.handle.stopped()
+            go.set()
+            assert work.begun.wait(LONG)
+            until = monotonic() + LONG
+            while not work.handle.stopped():
+                assert monotonic() < until
+                sleep(0.01)
+
+    def test_a_lost_job_that_is_claimed_again_ends_once_and_no_worker_is_lost(self, file):
+        with bench_of(file, workers=2) as bench:
+            job, work = bench.hold()
+            assert work.begun.wait(LONG)
+            expire(file, job)
+            JobTable(file, waiting=5).reclaim()  # as the keeper of another process does
+            other, gate = bench.hold()  # wakes the second worker, which takes the oldest job
+            work.go.set()
+            row = bench.ended(job)
+            assert (row.state, row.result, row.attempts) == ("done", {"step": 1}, 2)
+            assert bench.ended(other, gate).state == "done"
+            both = [bench.hold() for _ in "12"]
+            assert all(held.begun.wait(LONG) for _, held in both)
 
     def test_what_was_kept_when_it_stopped_is_a_result(self, bench):
         job, work = bench.hold()
@@ -628,7 +651,7 @@ class TestCancel:
         assert (bench.ended(job).state, row.result) == ("done", {"step": 1})
 
     def test_training_that_was_cancelled_has_failed(self, bench):
-        job, work = bench.hold(kind=TRAIN, error=Cancelled())
+        job, work = bench.hold(kind=TRAIN, error=STOPPED)
         assert work.begun.wait(LONG)
         bench.jobs.cancel(job)
         assert bench.ended(job, work).state == "cancelled"
@@ -662,7 +685,7 @@ class TestErrors:
             assert caplog.records == []
 
     def test_a_dialog_deleted_under_a_job_ends_it_quietly(self, bench, caplog):
-        for error in (None, Cancelled()):
+        for error in (None, STOPPED):
             for kind in ("prefer", TRAIN):
                 job, work = bench.hold(kind=kind, error=error)
                 assert work.begun.wait(LONG)
@@ -892,7 +915,7 @@ class TestListeners:
 class TestClose:
     def test_interrupts_what_runs_and_leaves_it_to_the_next_start(self, file):
         with bench_of(file) as bench:
-            job, work = bench.hold(error=Cancelled())
+            job, work = bench.hold(error=STOPPED)
             waiting, never = bench.hold()
             assert work.begun.wait(LONG)
             with ThreadPoolExecutor(1) as pool:

@@ -335,7 +335,7 @@ GOOD = {"position": 2, "undone": [1], "accounts": [{}], "state": "failed", "erro
         (Conflict, [(2, 1)], [], {"base": b"again"}),
         (Conflict, [(2, 1)], [], {"revision": 1}),
         (Conflict, [(2, 1)], [], {"revision": 3}),
-        (Lost, [(2, 1)], [(2, 2)], {"ended": Ended("none", "none", {"state": "done"})}),
+        (Lost, [(2, 1)], [(2, 2)], {"ended": Ended("none", "none", 1, {"state": "done"})}),
         (StoreError, [(2, 1)], [(2**70, 1)], {}),
         (StoreError, [(2, 1)], [], {"facts": {"delta": float("nan")}}),
     ],
@@ -355,7 +355,7 @@ def test_rows_that_were_refused_can_be_stored_later(store, owner):
     dialog = add_trained(store, owner)
     steps, model = [new_step(1), new_step(2)], new_model(1, 2)
     message(Conflict, store.change, dialog, steps=steps, acceptances=[model], revision=0)
-    ended = Ended("none", "none", {"state": "done"})
+    ended = Ended("none", "none", 1, {"state": "done"})
     message(Lost, store.change, dialog, steps=steps, acceptances=[model], ended=ended)
     store.change(dialog, steps=steps, acceptances=[model])
     assert [one.piece for one in store.pieces(dialog).steps] == [piece(i) for i in range(3)]
@@ -365,7 +365,7 @@ def test_rows_that_were_refused_can_be_stored_later(store, owner):
 def test_a_job_ends_with_its_changes_unless_another_process_has_it(store, owner):
     dialog, ours, other = add_trained(store, owner), JobTable(store, 10), JobTable(store, 10)
     job_id = ours.add(owner, "prefer", dialog, {}).id
-    ended = Ended(job_id, ours.process, {"state": "done", "result": {"step": 1}})
+    ended = Ended(job_id, ours.process, 1, {"state": "done", "result": {"step": 1}})
 
     def refused():
         before, job = everything(store, owner), values(ours.find(owner, job_id))
@@ -406,7 +406,7 @@ def test_changes_of_a_busy_dialog_can_be_refused(store, owner):
         store.change(idle, idle=True)
         store.change(dialog)
     revision = store.dialog(owner, dialog).revision
-    store.change(dialog, ended=Ended(job.id, jobs.process, {"state": "cancelled"}))
+    store.change(dialog, ended=Ended(job.id, jobs.process, 1, {"state": "cancelled"}))
     assert store.change(dialog, idle=True) == revision + 2
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import shutil
+import socket
 import sqlite3
 import stat
 import sys
@@ -466,9 +467,11 @@ def test_without_the_driver_the_extra_is_named(monkeypatch):
 
 
 def test_a_server_that_does_not_answer():
-    store = Store("postgresql://me:secret@127.0.0.1:1/name")
-    refusal = message(store.open)
-    assert [one for one in ("'name'", "127.0.0.1:1", "refused") if one not in refusal] == []
+    with socket.socket() as free:  # bound, but not listening
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+        refusal = message(Store(f"postgresql://me:secret@{place}/name").open)
+    assert [one for one in ("'name'", place, "refused") if one not in refusal] == []
     assert "secret" not in refusal
 
 

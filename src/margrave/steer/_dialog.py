@@ -1155,7 +1155,7 @@ class Dialog(Saved):
         steps, models : sequence of bytes, default=()
             The new steps and accepted models, as in :meth:`restore`.
         state : dict, default=None
-            The new state, as in :meth:`restore`; its ``accepted`` describes the new models.
+            The new state, as in :meth:`restore`.
         trusted : list of str, optional
             Types of your own models to accept, as ``package.module.Class``.
 
@@ -1172,6 +1172,10 @@ class Dialog(Saved):
         True
         """
         history, ledger = self._history, self._ledger
+        new = [] if state is None else state["accepted"][len(ledger.accepted) :]
+        if len(new) != len(models):
+            allowed = f"the {len(new)} accepted models that are new in state"
+            raise ParameterError.of("Dialog.update", "models", allowed, len(models))
         for step in steps:
             history.add(*load_step(step, history.replies, self._data, trusted))
         if state is not None:
@@ -1186,7 +1190,7 @@ class Dialog(Saved):
                 Accepted(
                     one["step"], one["samples"], SteeredClassifier.from_bytes(data, trusted=trusted)
                 )
-                for one, data in zip(state["accepted"], models, strict=True)
+                for one, data in zip(new, models, strict=True)
             )
 
     # Martingale programs

@@ -219,8 +219,8 @@ ACTIVE = text("state IN ('waiting', 'running')")
 class JobRow(Base):
     """Long work on a dialog; while it runs, it is the lease of the dialog to one process.
 
-    The process extends ``expires`` as long as it lives. ``attempts`` counts the processes that
-    have begun it.
+    The process extends ``expires`` as long as it lives. ``attempts`` counts the leases, except
+    those that a process has returned.
     """
 
     __tablename__ = "jobs"

@@ -92,11 +92,11 @@ class Studio:
     def record(self, owner: str, dialog_id: str) -> Record:
         """A dialog as the page shows it, read from the store."""
         self.workspace.catch_up(owner, dialog_id)
+        job = self.jobs.table.of_dialog(dialog_id)  # first: what it stores is read after it
         row = self.store.dialog(owner, dialog_id)
         facts, choices = row.facts or {}, row.choices
         steps = [step.record for step in self.store.steps(dialog_id)]
         accepted = [model.record for model in self.store.acceptances(dialog_id)]
-        job = self.jobs.table.of_dialog(dialog_id)
         table = None if row.table_id is None else self.store.table(owner, row.table_id)
         confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
         left = fraction_left(certify, row.accounts)

@@ -114,9 +114,7 @@ class JobTable:
             dialog = insert_dialog(session, owner, title, table_id, choices)
             return dialog, self._insert(session, owner, TRAIN, dialog.id, {})
 
-    def add(
-        self, owner: str, kind: str, dialog_id: str, arguments: Record, *, lease: bool = False
-    ) -> JobRow:
+    def add(self, owner: str, kind: str, dialog_id: str, arguments: Record) -> JobRow:
         """Add a job on a user's dialog.
 
         Parameters
@@ -125,8 +123,6 @@ class JobTable:
             The user, what the job does, and the dialog.
         arguments : dict
             The arguments of the work, as plain data.
-        lease : bool, default=False
-            Whether to lease it to this process at once, unless other jobs are waiting.
 
         Raises
         ------
@@ -144,12 +140,7 @@ class JobTable:
                 if dialog.state == "ready":
                     raise Conflict("This dialog is already trained.")
                 dialog.state, dialog.error = "training", None
-            job = self._insert(session, owner, kind, dialog_id, arguments)
-            if lease and _order(session, kind == TRAIN) == [job.id]:
-                job.state, job.process, job.attempts = "running", self.process, 1
-                job.started = self._clock(session)
-                job.expires = job.started + LEASE
-            return job
+            return self._insert(session, owner, kind, dialog_id, arguments)
 
     def _insert(
         self, session: Session, owner: str, kind: str, dialog_id: str, arguments: Record
@@ -208,10 +199,11 @@ class JobTable:
                     return session.get(JobRow, job_id)
         return None
 
-    def end(self, ended: Ended, dialog_id: str, error: str | None = None) -> None:
-        """End a job that has changed nothing; `error` is why a dialog could not be trained."""
-        if error is not None:
-            self.store.change(dialog_id, ended=ended, state="failed", error=error)
+    def end(self, job: JobRow, ended: Ended) -> None:
+        """End a job that has changed nothing, and its dialog if it could not be trained."""
+        if job.kind == TRAIN:
+            error = ended.values.get("error") or CANCELLED
+            self.store.change(job.dialog_id, ended=ended, state="failed", error=error)
             return
         with self.store.write() as session:
             ended.write(session)

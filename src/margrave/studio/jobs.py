@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from threadpoolctl import threadpool_limits
 
 from margrave.steer import StoppedError
-from margrave.studio.job_table import CANCELLED, TRAIN, JobTable
+from margrave.studio.job_table import TRAIN, JobTable
 from margrave.studio.problems import WENT_WRONG, problem_record
 from margrave.studio.store import DialogRow, Ended, JobRow, Lost, NotFound, Record, StoreError
 
@@ -33,10 +33,6 @@ PACE = 0.1  # seconds between two reports of progress
 
 _log = logging.getLogger(__name__)
 _RECORD = ("id", "kind", "state", "progress", "reply", "error", "code", "fields", "result")
-
-
-class Cancelled(Exception):  # noqa: N818
-    """Raised by a job that was cancelled and has no result."""
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -82,7 +78,7 @@ class Handle:
         self._stopping = True
 
     def stopped(self) -> bool:
-        """Whether the work should stop, with the result so far or by raising `Cancelled`."""
+        """Whether the work should stop, with the result so far or by raising `StoppedError`."""
         return self._stopping or self._closing.is_set()
 
     def progress(
@@ -122,32 +118,7 @@ class Handle:
 
     def ended(self, state: str, **values: Any) -> Ended:
         """The end of the job."""
-        return Ended(self.job.id, self._process, {"state": state, **values})
-
-
-class _Line(SimpleQueue[Handle | None]):
-    """Wakes workers: with a job that is leased to this process, or None to look in the store."""
-
-    def __init__(self) -> None:
-        self._n_idle = 0  # workers that wait, and that nothing has woken
-        self._lock = threading.Lock()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether a worker could begin a job at once."""
-        return self._n_idle > 0
-
-    def put(self, item: Handle | None, block: bool = True, timeout: float | None = None) -> None:
-        """Wake a worker."""
-        with self._lock:
-            self._n_idle -= 1
-        super().put(item, block, timeout)
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Handle | None:
-        """Wait to be woken."""
-        with self._lock:
-            self._n_idle += 1
-        return super().get(block, timeout)
+        return Ended(self.job.id, self._process, self.job.attempts, {"state": state, **values})
 
 
 class Jobs:
@@ -168,11 +139,12 @@ class Jobs:
         self.table = table
         self._work = dict(work)
         self._closing = threading.Event()
-        self._lines = {True: _Line(), False: _Line()}  # for training, and for all other jobs
-        self._lock = threading.Lock()
+        # Wake a worker for training, or for all other jobs, to look in the store.
+        self._wakes: dict[bool, SimpleQueue[None]] = {True: SimpleQueue(), False: SimpleQueue()}
+        self._lock, self._ending = threading.Lock(), threading.Lock()
         self._running: dict[str, Handle] = {}
         self._listeners: dict[str, set[Callable[[], object]]] = {}
-        self._unstored: deque[tuple[Ended, str, str | None]] = deque()
+        self._unstored: deque[tuple[Handle, Ended]] = deque()
         self._threads = [
             threading.Thread(target=self._serve, args=(training,), daemon=True)
             for training in (*[True] * max(1, workers - 1), *[False] * workers)
@@ -192,22 +164,15 @@ class Jobs:
         """Add a dialog, and the job that trains it."""
         self._check_open()
         dialog, job = self.table.begin(owner, title, table_id, choices)
-        self._lines[True].put(None)
+        self._wakes[True].put(None)
         return dialog, job
 
     def submit(self, owner: str, kind: str, dialog_id: str, arguments: Record) -> JobRow:
         """Add a job, which runs when it is its turn; see :meth:`JobTable.add`."""
         self._check_open()
-        line = self._lines[kind == TRAIN]
-        job = self.table.add(owner, kind, dialog_id, arguments, lease=line.is_idle)
-        line.put(self._hold(job) if job.state == "running" else None)
+        job = self.table.add(owner, kind, dialog_id, arguments)
+        self._wakes[kind == TRAIN].put(None)
         return job
-
-    def _hold(self, job: JobRow) -> Handle:
-        """Make the handle of a job that is leased to this process, so that it can be stopped."""
-        handle = Handle(job, self.table.process, self._report, self._closing)
-        self._running[job.id] = handle
-        return handle
 
     def _check_open(self) -> None:
         if self._closing.is_set():
@@ -296,9 +261,9 @@ class Jobs:
         """
         until = monotonic() + timeout
         self._closing.set()
-        for line in self._lines.values():
+        for wakes in self._wakes.values():
             for _ in self._threads:
-                line.put(None)
+                wakes.put(None)
         threads = [thread for thread in (*self._threads, self._keeper) if thread.is_alive()]
         for thread in threads:
             thread.join(max(0.0, until - monotonic()))
@@ -316,30 +281,34 @@ class Jobs:
     def _serve(self, training: bool) -> None:
         """The loop of a worker thread."""
         threadpool_limits(1, user_api="openmp")  # of this thread: jobs share the cores
-        line = self._lines[training]
         handle = self._claim(training)  # a job may have been interrupted
         while not self._closing.is_set():
             if handle is None:
-                handle = line.get() or self._claim(training)
+                self._wakes[training].get()
             else:
                 self._run(handle)
-                handle = self._claim(training)
+            handle = self._claim(training)
 
     def _claim(self, training: bool) -> Handle | None:
+        """Lease the next job, if there is one."""
         try:
             job = self.table.claim(training)
         except Exception:  # the worker tries again later
             _log.exception("The store gave no job.")
             return None
-        return None if job is None else self._hold(job)
+        if job is None:
+            return None
+        handle = Handle(job, self.table.process, self._report, self._closing)
+        self._running[job.id] = handle
+        return handle
 
     def _run(self, handle: Handle) -> None:
         job = handle.job
         try:
             self._work[job.kind](job, handle)
-        except (Interrupted, Lost, NotFound):  # it begins again, began elsewhere, or was deleted
+        except (Interrupted, Lost):  # it begins again, or began elsewhere
             _log.info("A job of kind %r was interrupted.", job.kind)
-        except (Cancelled, StoppedError):
+        except StoppedError:
             if not self._closing.is_set():
                 self._end(handle, "cancelled")
         except (ValueError, StoreError) as error:
@@ -348,45 +317,48 @@ class Jobs:
             _log.exception("A job of kind %r failed.", job.kind)
             self._end(handle, "failed", error=WENT_WRONG, code="internal")
         finally:
-            del self._running[job.id]
-            self._report(job.id)
+            with self._ending:
+                pending = any(handle is other for other, _ in self._unstored)
+            if not pending:
+                self._drop(handle)
+
+    def _drop(self, handle: Handle) -> None:
+        """Forget a job that does not run here any more, unless it was claimed again."""
+        if self._running.get(handle.job.id) is handle:
+            del self._running[handle.job.id]
+        self._report(handle.job.id)
 
     def _end(self, handle: Handle, state: str, **values: Any) -> None:
-        """End a job without a result, and its dialog if it could not be trained."""
-        job = handle.job
-        error = None
-        if job.kind == TRAIN:
-            error = values.get("error") or CANCELLED
-        self._unstored.append((handle.ended(state, **values), job.dialog_id, error))
+        """End a job without a result."""
+        self._unstored.append((handle, handle.ended(state, **values)))
         try:
             self._store_ends()
-        except StoreError:
-            _log.exception("The end of a job of kind %r is not stored yet.", job.kind)
+        except Exception:
+            _log.exception("The end of a job of kind %r is not stored yet.", handle.job.kind)
 
     def _store_ends(self) -> None:
-        """Store the ends of jobs; if the store fails, they are stored later."""
-        while self._unstored:
-            end = self._unstored.popleft()
-            try:
-                self.table.end(*end)
-            except (Lost, NotFound):
-                _log.info("A job has another process, or no dialog.")
-            except StoreError:
-                self._unstored.append(end)
-                raise
+        """Store the ends of jobs; what fails is tried again later."""
+        with self._ending:
+            while self._unstored:
+                handle, ended = self._unstored[0]
+                try:
+                    self.table.end(handle.job, ended)
+                except (Lost, NotFound):
+                    _log.info("A job has another process, or no dialog.")
+                self._unstored.popleft()
+                self._drop(handle)
 
     def _keep(self) -> None:
         """Keep the leases of this process, and look for jobs that no worker was told of."""
         shared, pruned = self.table.store.is_shared, monotonic()
         while not self._closing.wait(BEAT if shared else ALONE):
             try:
+                self._beat()
                 self._store_ends()
-                if shared:
-                    self._beat()
                 if self.table.has_waiting():
-                    for line in self._lines.values():
-                        if line.is_idle:
-                            line.put(None)
+                    for wakes in self._wakes.values():
+                        if wakes.empty():
+                            wakes.put(None)
                 if monotonic() > pruned + PRUNE:
                     self.table.prune()
                     pruned = monotonic()
@@ -396,7 +368,9 @@ class Jobs:
     def _beat(self) -> None:
         """Extend the leases of this process, and end those of processes that have ended."""
         running = dict(self._running)
-        for job_id in self.table.beat({job_id: job.news for job_id, job in running.items()}):
-            if job_id in running:
+        if running:
+            news = {job_id: handle.news for job_id, handle in running.items()}
+            for job_id in self.table.beat(news):
                 running[job_id].stop()
-        self.table.reclaim()
+        if self.table.store.is_shared:
+            self.table.reclaim()

@@ -58,9 +58,10 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     StoreError
         If the store cannot be opened, or another studio uses it.
     """
-    store = Store(settings.store or default_url()).open()
+    store = Store(settings.store or default_url())
     try:
-        store.claim(f"http://{settings.host}:{settings.port}/")
+        store.claim(f"http://{settings.host}:{settings.port}/")  # before it is migrated
+        store.open()
     except BaseException:
         store.close()
         raise

@@ -84,18 +84,24 @@ class Ended:
     ----------
     job, process : str
         The ids of the job, and of the process that holds its lease.
+    attempts : int
+        Which lease of the job it is: the process may have lost it and claimed the job again.
     values : dict
         The values of the job's row: its ``state`` and result, or its error.
     """
 
     job: str
     process: str
+    attempts: int
     values: Record
 
     def write(self, session: Session) -> None:
         """Store the end in a transaction; raise `Lost` if another process has the lease."""
         ours = update(JobRow).where(
-            JobRow.id == self.job, JobRow.process == self.process, JobRow.state == "running"
+            JobRow.id == self.job,
+            JobRow.process == self.process,
+            JobRow.attempts == self.attempts,
+            JobRow.state == "running",
         )
         values = {"finished": now(), "progress": None, "reply": None, **self.values}
         if not rows_of(session, ours.values(**values)):
@@ -148,9 +154,8 @@ class Store:
     Raises
     ------
     StoreError
-        With each method: if the database cannot do it. Its kinds are NotFound (no such user, table
-        or dialog, or another user's) and Conflict (another change came first). Then nothing at all
-        was changed.
+        By each method, if the database fails; nothing is changed then. Its kinds are NotFound (no
+        such user, table or dialog, or another user's) and Conflict (another change came first).
 
     Examples
     --------
@@ -196,7 +201,9 @@ class Store:
     def claim(self, who: str) -> None:
         """Keep other studios from an SQLite file until it is closed; they see `who`."""
         if not self.is_shared:
-            self._claim = claim_file(Path(self._url.database or ""), who)
+            file = Path(self._url.database or "")
+            make_file(file)
+            self._claim = claim_file(file, who)
 
     def close(self) -> None:
         """Close all connections."""

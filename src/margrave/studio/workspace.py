@@ -201,7 +201,8 @@ class Workspace:
                 "undone": row.undone,
                 "accounts": row.accounts,
                 "accepted": [
-                    {"step": model.step, "samples": model.record["samples"]} for model in models
+                    *live.dialog.dump_state()["accepted"],
+                    *({"step": one.step, "samples": one.record["samples"]} for one in models),
                 ],
             },
         )

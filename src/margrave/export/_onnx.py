@@ -70,6 +70,8 @@ def to_onnx(model: Any) -> bytes:
 def can_export(model: Any) -> bool:
     """Return whether :func:`to_onnx` can convert a model, without writing it.
 
+    The size of the file, and whether onnxruntime loads it, are not checked.
+
     Parameters
     ----------
     model : SteeredClassifier

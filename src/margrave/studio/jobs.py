@@ -350,7 +350,7 @@ class Jobs:
 
     def _keep(self) -> None:
         """Keep the leases of this process, and look for jobs that no worker was told of."""
-        shared, pruned = self.table.store.is_shared, monotonic()
+        shared, pruned, reached = self.table.store.is_shared, monotonic(), True
         while not self._closing.wait(BEAT if shared else ALONE):
             try:
                 self._beat()
@@ -362,8 +362,11 @@ class Jobs:
                 if monotonic() > pruned + PRUNE:
                     self.table.prune()
                     pruned = monotonic()
+                reached = True
             except Exception:  # it tries again
-                _log.warning("The store could not be reached.", exc_info=True)
+                if reached:  # once, not every second
+                    _log.warning("The store cannot be reached.", exc_info=True)
+                reached = False
 
     def _beat(self) -> None:
         """Extend the leases of this process, and end those of processes that have ended."""

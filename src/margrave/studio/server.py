@@ -44,7 +44,7 @@ _STATUS: dict[type[Exception], int] = {
 
 
 def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
-    """Open the store of a studio, and continue interrupted jobs.
+    """Open the store of a studio; the application continues interrupted jobs.
 
     Parameters
     ----------
@@ -71,7 +71,6 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     workspace = Workspace(store, limits.live_bytes)
     kinds = {kind: partial(function, workspace) for kind, function in work.KINDS.items()}
     jobs = Jobs(JobTable(store, limits.jobs_waiting), kinds, limits.workers)
-    jobs.start()
     return Studio(settings, store, workspace, jobs, saves)
 
 
@@ -88,6 +87,7 @@ def create_app(studio: Studio) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         reading = threading.Thread(target=routes_tables.bundled_sets, daemon=True)  # for the page
         reading.start()
+        studio.jobs.start()  # when the application is there, which is built faster alone
         yield
         studio.close()
         reading.join(5)  # a thread in native code would abort the process

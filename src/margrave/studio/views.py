@@ -151,10 +151,10 @@ class Accepted(Certificate):
     use_number: int
     step: int
     text: str
-    onnx: bool
+    onnx: bool | None  # null if the studio cannot tell
 
     @classmethod
-    def of(cls, accepted: steer.Accepted, number: int, onnx: bool) -> Self:
+    def of(cls, accepted: steer.Accepted, number: int, onnx: bool | None) -> Self:
         """Describe an accepted model and its certificate."""
         certificate = accepted.certificate
         return cls(
@@ -186,7 +186,7 @@ def step_record(reply: steer.Reply, number: int | None, parent: int | None) -> R
     return Step.of(reply, number, parent).model_dump(mode="json")
 
 
-def accepted_record(accepted: steer.Accepted, number: int, onnx: bool) -> Record:
+def accepted_record(accepted: steer.Accepted, number: int, onnx: bool | None) -> Record:
     """An accepted model, as stored."""
     return Accepted.of(accepted, number, onnx).model_dump(mode="json")
 

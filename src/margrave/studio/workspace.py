@@ -12,13 +12,14 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from margrave.app import Samples
 from margrave.export import can_export
-from margrave.steer import Dialog
+from margrave.steer import Dialog, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
@@ -314,7 +315,7 @@ class Workspace:
             AcceptanceRow(
                 number=number,
                 step=accepted.step,
-                record=views.accepted_record(accepted, number, can_export(accepted.model))
+                record=views.accepted_record(accepted, number, _can_export(accepted.model))
                 | {"samples": accepted.samples, "reserve": reserve},
                 piece=accepted.model.to_bytes(),
             )
@@ -396,6 +397,11 @@ class Workspace:
 def source_of(facts: Record) -> Source:
     """The source of a stored table."""
     return Source(**facts["source"])
+
+
+def _can_export(model: SteeredClassifier) -> bool | None:
+    """Whether a model can be exported to ONNX; None without the extra, which tells."""
+    return can_export(model) if find_spec("skl2onnx") is not None else None
 
 
 def kind_of(dialog: Dialog) -> str:

@@ -51,13 +51,10 @@ export function Certificate({ accepted, root, act }) {
     </div>
     <div class="downloads">
       <${DownloadLink} href=${`${files}/model.skops`} name="model.skops" note="for scikit-learn">Model<//>
-      ${accepted.onnx
-        ? html`<${DownloadLink} href=${`${files}/model.onnx`} name="model.onnx" note="runs without Python">ONNX<//>`
-        : null}
+      <${Onnx} accepted=${accepted} href=${`${files}/model.onnx`} />
       <${DownloadLink} href=${`${files}/card.md`} name="card.md" note="Markdown">Model card<//>
       <${DownloadLink} href=${`${files}/certificate.json`} name="certificate.json" note="JSON">Certificate<//>
     </div>
-    ${accepted.onnx ? null : html`<${NoOnnx} />`}
     <details>
       <summary>As text</summary>
       <pre class="scroll-x" tabindex="0">${accepted.text}</pre>
@@ -76,11 +73,17 @@ function Guarantee({ text }) {
   return html`<strong>${parts[1]}</strong> <span class="muted">${parts[2]}</span>`;
 }
 
-/** Why there is no ONNX file. */
-function NoOnnx() {
+/**
+ * The ONNX file, or why there is none. `onnx` is null if the studio had no means to tell when it accepted the model.
+ * @param {{accepted: Accepted, href: string}} props
+ */
+function Onnx({ accepted, href }) {
   const { data } = useLoad((signal) => get('/api/studio', signal), []);
   const studio = /** @type {Studio | null} */ (data);
   if (!studio) return null;
+  if (studio.onnx && accepted.onnx !== false) {
+    return html`<${DownloadLink} href=${href} name="model.onnx" note="runs without Python">ONNX<//>`;
+  }
   return html`<p class="muted small">
     There is no ONNX file:
     ${studio.onnx

@@ -78,7 +78,7 @@
 /**
  * @typedef {{number: number, use_number: number, step: number, confidence: number, preference: string, issued: string,
  *   guarantees: string[], confusion: Matrix, route: string, remarks: string[], text: string,
- *   onnx: boolean}} Accepted
+ *   onnx: boolean | null}} Accepted
  */
 
 /**

@@ -271,28 +271,28 @@ def test_parquet_has_no_encoding_and_no_decimal_mark(tmp_path, told):
     assert (caught.value.code, [caught.value.fields["parameter"]]) == ("parameter", list(told))
 
 
-CLEAR = [  # columns of decimal commas, and their numbers
-    (["1,5", "2"], [1.5, 2]),
-    (["1,234", "5,67"], [1.234, 5.67]),
-    (["0,123", "", "-1,5e-3"], [0.123, None, -0.0015]),
-    (["+1,2345", ",5", "7,"], [1.2345, 0.5, 7]),
-    (["1.234,5", "999,75", "12"], [1234.5, 999.75, 12]),
-    (["1.234.567,8", "1.234"], [1234567.8, 1234]),
-    (["1 234,5", "-1\u00a0234,5", "1\u202f234,0"], [1234.5, -1234.5, 1234]),
-    (["1'234'567,8", " 2,5 "], [1234567.8, 2.5]),
+CLEAR = [  # columns of decimal commas, their numbers, and the first that is not of thousands
+    (["1,5", "2"], [1.5, 2], "1,5"),
+    (["1,234", "5,67"], [1.234, 5.67], "5,67"),
+    (["0,123", "", "-1,5e-3"], [0.123, None, -0.0015], "0,123"),
+    (["+1,2345", ",5", "7,"], [1.2345, 0.5, 7], "+1,2345"),
+    (["1.234,5", "999,75", "12"], [1234.5, 999.75, 12], "1.234,5"),
+    (["1.234.567,8", "1.234"], [1234567.8, 1234], "1.234.567,8"),
+    (["1 234,5", "-1\u00a0234,5", "1\u202f234,0"], [1234.5, -1234.5, 1234], "1 234,5"),
+    (["1'234'567,8", " 2,5 "], [1234567.8, 2.5], "1'234'567,8"),
 ]
 
 
-@pytest.mark.parametrize(("cells", "numbers"), CLEAR)
+@pytest.mark.parametrize(("cells", "numbers", "clear"), CLEAR)
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
-def test_decimal_commas_are_offered_and_not_guessed(saved, cells, numbers, separator):
+def test_decimal_commas_are_offered_and_not_guessed(saved, cells, numbers, clear, separator):
     quoted = separator == ","
     frame = pd.DataFrame({"a": cells, "b": "x"})
     text = frame.to_csv(index=False, sep=separator, quoting=csv.QUOTE_ALL if quoted else 0)
     path = saved(text)
     fields, example, read = offered(path)
     assert fields == {"encoding": "utf-8", "decimal": ","}
-    assert example == next(cell.strip() for cell in cells if "," in cell)
+    assert example == clear
     assert read["a"].dtype == float
     np.testing.assert_allclose(read["a"], np.array(numbers, dtype=float), rtol=1e-15)
     assert read["b"].tolist() == ["x"] * len(cells)
@@ -300,11 +300,19 @@ def test_decimal_commas_are_offered_and_not_guessed(saved, cells, numbers, separ
     assert kept.dropna().tolist() == [cell for cell in cells if cell]
 
 
+MIXED = [  # one mark in each cell, and neither separates thousands in all of them
+    ["1,5", "1.5"],
+    ["0.234", "1,5"],
+    ["0,234", "1.5"],
+    ["012.345", "1,5"],
+    ["1,234", "1.5"],
+    ["1,234,567", "1.5"],
+]
 AMBIGUOUS = [
     ["1,234", "5,678"],  # may be thousands
     ["1,234", "999"],
     ["1,5", "x"],
-    ["1,5", "1.5"],
+    *MIXED,
     ["1,2,3", "1,5"],
     ["1.23,4", "1,5"],
     ["1,5 €", "2,5 €"],
@@ -334,6 +342,13 @@ def test_an_explicit_decimal_comma(saved):
     assert frame["dates"].tolist() == ["01.02.2024", "02.02.2024"]
     assert frame["flags"].tolist()[0] is True
     assert frame["whole"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("decimal", [",", "."])
+@pytest.mark.parametrize("cells", MIXED)
+def test_columns_with_both_decimal_marks_stay_text(saved, cells, decimal):
+    text = pd.DataFrame({"a": cells, "b": "x"}).to_csv(index=False, sep=";")
+    assert read_table(saved(text), decimal=decimal)["a"].tolist() == cells
 
 
 def test_both_are_offered_together(saved):

@@ -42,16 +42,17 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")  # in no text
 _EXAMPLE = 60  # characters
 
 
-def _number(decimal: str, other: str) -> re.Pattern[str]:
+def _number(decimal: str, thousands: str) -> re.Pattern[str]:
     """Match a number, with or without separators of thousands."""
-    group = rf"(?P<group>[{other}' \u2019\u00a0\u202f])"
-    whole = rf"(?:[0-9]+|[0-9]{{1,3}}{group}[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*)"
+    group = rf"(?P<group>[{thousands}])"
+    whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}{group}[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*)"
     return re.compile(
         rf"[+-]?(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?"
     )
 
 
-_NUMBERS = {",": _number(",", "."), ".": _number(".", ",")}
+_GROUPING = "' \u2019\u00a0\u202f"  # separate thousands with either decimal mark
+_NUMBERS = {",": _number(",", "." + _GROUPING), ".": _number(".", _GROUPING)}
 _THOUSANDS = re.compile("[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")  # or a number with three decimals
 
 
@@ -114,8 +115,8 @@ def read_table(
     A column seems to have decimal commas if all its cells are numbers and one of them cannot be a
     number of thousands: "0,5" or "1.234,5", but not "1,234", which stays text. With a comma as
     `decimal`, "1,234" is a number between 1 and 2, and points, apostrophes or spaces may separate
-    thousands; columns with decimal points are read as well, unless all of them may separate
-    thousands, as in "1.234": these stay text.
+    thousands; columns with decimal points and no commas are read as well, unless all points may
+    separate thousands, as in "1.234": these stay text.
 
     Examples
     --------
@@ -307,16 +308,16 @@ def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pa
         _refuse_decimal_commas(frame[texts], path, encoding)
     elif decimal == ",":
         for name in texts:
-            marks = [mark for mark in _NUMBERS if _is_written_with(mark, frame[name])]
-            if marks:
-                frame[name] = _parse_numbers(frame[name], marks[0])
+            for mark in _NUMBERS:
+                if _clear_number(frame[name], mark):
+                    frame[name] = _parse_numbers(frame[name], mark)
+                    break
     return frame
 
 
 def _refuse_decimal_commas(texts: pandas.DataFrame, path: Path, encoding: str) -> None:
     for name in texts:
-        if _is_written_with(",", texts[name]):
-            example = next(cell.strip() for cell in texts[name].dropna() if "," in cell)
+        if example := _clear_number(texts[name], ","):
             raise TableError(
                 f"{path}: numbers must have a decimal point; got {example!r} in column {name!r}. "
                 "Set decimal to ',' to read decimal commas, or to '.' to keep such columns text.",
@@ -327,14 +328,15 @@ def _refuse_decimal_commas(texts: pandas.DataFrame, path: Path, encoding: str) -
             )
 
 
-def _is_written_with(decimal: str, column: pandas.Series[Any]) -> bool:
-    """Whether all cells are numbers with this decimal mark, and not all may have the other one."""
-    clear = False
+def _clear_number(column: pandas.Series[Any], decimal: str) -> str:
+    """Return the first cell that must have this decimal mark; "" unless all are numbers with it."""
+    clear = ""
     for cell in column.dropna():
         text = str(cell).strip()
         if not _NUMBERS[decimal].fullmatch(text):
-            return False
-        clear = clear or (decimal in text and not _THOUSANDS.fullmatch(text))
+            return ""
+        if decimal in text and not _THOUSANDS.fullmatch(text):
+            clear = clear or text
     return clear
 
 
@@ -414,7 +416,9 @@ def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
 def _guess_encoding(raw: bytes, start: int) -> tuple[str, str]:
     """Guess an encoding other than UTF-8, and decode; `start` is the first byte that is not UTF-8.
 
-    Both are empty for a binary file, and for UTF-8 that is damaged.
+    Both are empty for a binary file, and if UTF-8 characters precede `start`. Other encodings with
+    one byte per character, and damaged UTF-8, may be taken for Windows-1252; the example in the
+    error lets the user judge.
     """
     guess = "utf-16" if raw.startswith(_UTF16_MARKS) else "cp1252"
     try:

@@ -254,7 +254,7 @@ def predict(options: Namespace) -> int:
         rows = {"predictions": predictions.to_dict("records")} if out is None else {"out": str(out)}
         _print_json(record | rows)
     elif out is None:
-        text = csv_text(predictions)
+        text = csv_text(predictions).replace("\r\n", "\n")  # the line end of standard output
         sys.stdout.write(replace_control(text) if sys.stdout.isatty() else text)
     return 0
 

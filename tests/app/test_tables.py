@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.app import tables
-from margrave.app.tables import TableError, read_table, write_table
+from margrave.app.tables import TableError, csv_text, read_table, write_table
 
 
 @pytest.fixture
@@ -257,6 +257,12 @@ def test_a_text_that_is_not_in_its_encoding(saved, encoding):
         read_table(saved(b"a,b\n1,\x81x\n"), encoding=encoding)
 
 
+@pytest.mark.parametrize("encoding", ["punycode", "idna"])
+def test_a_codec_that_does_not_name_the_place_of_its_error(saved, encoding):
+    with pytest.raises(TableError, match=rf"table\.csv.*\b{encoding}\b"):
+        read_table(saved(b"xn--a,b\n1,2\n"), encoding=encoding)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF8", "utf_8"])
 def test_the_mark_of_utf8_is_no_part_of_the_first_name(saved, encoding):
     path = saved(b"\xef\xbb\xbfa,b\n1,2\n")
@@ -454,6 +460,28 @@ def test_a_damaged_gzip_file(saved, content):
     assert_refused(r"t\.csv\.gz.*\bgzip\b", read_table, path)
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+@pytest.mark.parametrize("kept", [-1, -12, -200])
+def test_a_damaged_gzip_file_in_another_encoding(saved, encoding, kept):
+    # Noise does not compress, so that the text before the damage is more than one block.
+    noise = np.random.default_rng(0).integers(1 << 60, size=20_000)
+    data = gzip.compress("\n".join(["é", *map(str, noise)]).encode(encoding), mtime=0)
+    path = saved(data[:kept], "t.csv.gz")
+    assert_refused(r"t\.csv\.gz.*\bgzip\b", read_table, path)
+
+
+@given(st.binary(min_size=1), st.binary(), st.integers(0, 40))
+def test_no_gzip_file_does_more_than_be_refused(tmp_path_factory, data, behind, cut):
+    path = tmp_path_factory.mktemp("bytes") / "t.csv.gz"
+    path.write_bytes(gzip.compress(data, mtime=0)[: -cut or None] + behind)
+    for told in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
+        try:
+            frame = read_table(path, **told)
+        except TableError:
+            continue
+        assert len(frame)
+
+
 @pytest.mark.parametrize(("package", "name"), [("pandas", "t.csv"), ("pyarrow", "t.pq")])
 def test_what_is_not_installed(saved, monkeypatch, package, name):
     def without(wanted, *args):
@@ -489,6 +517,16 @@ def test_formulas_are_written_as_text(tmp_path):
     assert [row[2] for row in rows] == [str(n) for n in range(-6, 6)]
     assert frame.columns[0] == "=name"
     assert frame["=name"][0] == "=1+1"  # the frame given stays as it was
+
+
+def test_csv_text_is_what_a_file_has(tmp_path):
+    frame = pd.DataFrame({"a": ["x\r=1+1", "=1+1", "y\n-z", "\r\n"], "b": range(4)})
+    write_table(frame, tmp_path / "t.csv")
+    text = csv_text(frame)
+    assert text.encode() == (tmp_path / "t.csv").read_bytes()
+    cells = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
+    assert [cell for cell in cells if cell.startswith("=")] == []
+    assert "x\r=1+1" in cells  # one cell, which a spreadsheet does not split
 
 
 def test_parquet_keeps_what_looks_like_a_formula(tmp_path):

@@ -204,13 +204,14 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
         if ending in _PARQUET:
             _write_parquet(named, temporary, path)
         else:
-            _write_csv(named, temporary, ending)
+            _write_csv(named, temporary, "\t" if ending == ".tsv" else ",")
 
 
 def csv_text(frame: pandas.DataFrame) -> str:
     """Return a table as CSV text, with formulas escaped as by :func:`write_table`."""
-    text: str = _escape_formulas(frame).to_csv(index=False)
-    return text
+    text = io.StringIO(newline="")
+    _write_csv(frame, text)
+    return text.getvalue()
 
 
 def place_of(path: Path, row: int, encoding: str | None = None) -> str:
@@ -351,11 +352,12 @@ def _open_text(path: Path, ending: str, encoding: str) -> Iterator[IO[str]]:
     open_file: Callable[..., IO[Any]] = gzip.open if ending.endswith(".gz") else open
     codec = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
-        with open_file(path, "rt", encoding=codec, newline="") as file:
-            yield file
-    except UnicodeError:
-        with open_file(path, "rb") as raw:
-            _raise_undecodable(raw.read(), path, encoding)
+        try:
+            with open_file(path, "rt", encoding=codec, newline="") as file:
+                yield file
+        except UnicodeError:
+            with open_file(path, "rb") as raw:
+                _raise_undecodable(raw.read(), path, encoding)
     except _BROKEN_GZIP as error:
         raise TableError(f"{path}: the gzip file is damaged or incomplete.") from error
 
@@ -390,7 +392,7 @@ def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
         line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
         problem = (
             f"{path}, line {line}: must be {name} text; "
-            f"got the byte 0x{raw[error.start]:02x} at position {column} of the line."
+            f"got the byte 0x{raw[error.start : error.start + 1].hex()} at position {column} of the line."
         )
         guess, text = _guess_encoding(raw, error.start) if encoding == "utf-8" else ("", "")
         if not guess:
@@ -410,6 +412,8 @@ def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
             decimal=decimal,
             example=example,
         ) from error
+    except UnicodeError:  # some codecs, such as punycode, do not name the place
+        pass
     raise TableError(f"{path}: must be {name} text, but is not, or changed while it was read.")
 
 
@@ -505,11 +509,10 @@ def _write_parquet(frame: Any, temporary: Path, path: Path) -> None:
         ) from error
 
 
-def _write_csv(frame: Any, temporary: Path, ending: str) -> None:
-    separator = "\t" if ending == ".tsv" else ","
+def _write_csv(frame: Any, file: Path | IO[str], separator: str = ",") -> None:
     # With the line terminator "\n", csv does not quote a lone "\r", which also ends a line.
     _escape_formulas(frame).to_csv(
-        temporary, index=False, sep=separator, lineterminator="\r\n", encoding="utf-8"
+        file, index=False, sep=separator, lineterminator="\r\n", encoding="utf-8"
     )
 
 

@@ -279,13 +279,16 @@ EUROPE = "links;sender;when;spam\n" + "1,5;é;5;no\n2,5;b;6;yes\n" * 20
 
 def test_other_encodings_and_decimal_marks(run, ready):
     message = bad(run, EUROPE.encode("cp1252"))
-    assert re.search(r"^t\.csv.*\b2\b.*encoding to cp1252 and decimal to ','", message)
+    assert re.search(r"^t\.csv.*\b2\b.*--encoding cp1252 --decimal , ", message)
+    assert "encoding to" not in message
     code, out, _ = run("steer", "t.csv", *ASK, "--json")
     told = json.loads(out)
     assert (code, told["code"]) == (2, "text_format")
     assert (told["fields"]["encoding"], told["fields"]["decimal"]) == ("cp1252", ",")
     message = bad(run, EUROPE.encode("cp1252"), "--encoding", "cp1252")
-    assert re.search(r"^t\.csv.*'1,5'.*'links'.*\bdecimal\b.*','.*'\.'", message)
+    assert re.search(
+        r"^t\.csv.*'1,5'.*'links'.*--encoding cp1252 --decimal , .*--decimal \.", message
+    )
     run("steer", "t.csv", *ASK, "--encoding", "cp1252", "--decimal", ",")
     X = ready[-1]["X"]
     assert X["links"].tolist() == [1.5, 2.5] * 20
@@ -295,6 +298,24 @@ def test_other_encodings_and_decimal_marks(run, ready):
     gap = (EUROPE + "1,5;é;5;\n").encode("utf-16")
     message = bad(run, gap, "--encoding", "utf-16", "--decimal", ",")
     assert re.search(r"--target.*'spam'.*t\.csv.*\b42\b", message)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_an_error_names_the_options_that_read_the_table(run, ready, encoding, decimal):
+    text = EUROPE if decimal == "," else EUROPE.replace(",5", ".5")
+    options = bad(run, text.encode(encoding)).partition("--encoding ")[2].split()[:3]
+    assert options == [encoding, "--decimal", decimal]
+    run("steer", "t.csv", *ASK, "--encoding", *options)
+    assert ready[-1]["X"]["links"].tolist() == [1.5, 2.5] * 20
+
+
+def test_an_unknown_ending_is_refused_without_a_name_in_python(run):
+    Path("t.xlsx").write_text("a,b\n1,2\n")
+    code, _, err = run("steer", "t.xlsx", *ASK)
+    assert code == 2
+    assert re.search(r"\bt\.xlsx .*\.csv\b", err)
+    assert not re.search(r"read_table|\bpath\b", err)
 
 
 def test_what_is_no_text_file_has_no_encoding(run):

@@ -88,7 +88,13 @@ def _run(arguments: list[str]) -> int:
 
 def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
     """Print an error in one line; return the exit code."""
-    line = replace_control(describe_error(error, _OPTIONS.get))
+    line = describe_error(error, _OPTIONS.get)
+    if isinstance(error, MargraveError) and error.code == "text_format":
+        line += (
+            " Use --encoding {encoding} --decimal {decimal} to read it; with --decimal . numbers "
+            "with commas stay text."
+        ).format_map(error.fields)
+    line = replace_control(line)
     if "--json" in arguments:
         record: dict[str, Any] = {"error": line, "exit_code": code}
         if isinstance(error, MargraveError):

@@ -132,11 +132,11 @@ def test_a_named_index_in_parquet_becomes_a_column(tmp_path):
 
 
 def test_no_file_a_folder_and_an_unknown_ending(tmp_path, saved):
-    assert_refused(r"read_table.*\bpath\b.*none\.csv", read_table, tmp_path / "none.csv")
+    assert_refused(r"none\.csv", read_table, tmp_path / "none.csv")
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    assert_refused(r"read_table.*\bpath\b.*folder\.csv", read_table, folder)
-    assert_refused(r"read_table.*\bpath\b.*\.pq\b.*'t\.xlsx'", read_table, saved("a", "t.xlsx"))
+    assert_refused(r"folder\.csv", read_table, folder)
+    assert_refused(r"^t\.xlsx.*\.csv\b.*\.pq\b", read_table, saved("a", "t.xlsx"))
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,8 @@ def offered(path, **told):
     fields = dict(caught.value.fields)
     example = fields.pop("example")
     assert set(fields) == {"encoding", "decimal"}
-    named = {"encoding": "utf-8", **told}["encoding"] == fields["encoding"]
-    asked = [] if named else [f"encoding to {fields['encoding']}"]
-    asked += ["decimal to ','"] if fields["decimal"] == "," else []
-    assert [option for option in asked if option not in str(caught.value)] == []
+    assert f"encoding to {fields['encoding']}" in str(caught.value)
+    assert f"decimal to {fields['decimal']!r}" in str(caught.value)
     return fields, example, read_table(path, **fields)
 
 
@@ -272,9 +270,10 @@ def test_the_mark_of_utf8_is_no_part_of_the_first_name(saved, encoding):
 @pytest.mark.parametrize("told", [{"encoding": "utf-8"}, {"decimal": "."}])
 def test_parquet_has_no_encoding_and_no_decimal_mark(tmp_path, told):
     write_table(pd.DataFrame({"a": [1]}), tmp_path / "t.pq")
-    with pytest.raises(TableError, match=r"\bt\.pq\b") as caught:
+    with pytest.raises(TableError, match=r"\bParquet\b") as caught:
         read_table(tmp_path / "t.pq", **told)
     assert (caught.value.code, [caught.value.fields["parameter"]]) == ("parameter", list(told))
+    assert "t.pq" not in caught.value.fields["allowed"]  # in the studio, not the user's name of it
 
 
 CLEAR = [  # columns of decimal commas, their numbers, and the first that is not of thousands
@@ -594,9 +593,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_what_cannot_be_written(tmp_path):
     frame = pd.DataFrame({"a": [1, "x"]})
-    assert_refused(
-        r"write_table.*\bpath\b.*\.pq\b.*'t\.xls'", write_table, frame, tmp_path / "t.xls"
-    )
+    assert_refused(r"^t\.xls .*\.csv\b.*\.pq\b", write_table, frame, tmp_path / "t.xls")
     with pytest.raises(TableError, match=rf"write_table.*{re.escape(str(tmp_path / 'absent'))}"):
         write_table(frame, tmp_path / "absent" / "t.csv")
     folder = tmp_path / "t.csv"

@@ -133,10 +133,10 @@ def read_table(
     _import_optional("pandas", "read_table")
     path = Path(path)
     if not path.exists():
-        raise TableError(f"read_table: path must be a file; there is no {path}.")
+        raise TableError(f"{path} must be a file; there is none.")
     if path.is_dir():
-        raise TableError(f"read_table: path must be a file; {path} is a folder.")
-    ending = _ending(path, "read_table")
+        raise TableError(f"{path} must be a file; it is a folder.")
+    ending = _ending(path)
     if not path.stat().st_size:
         raise TableError(f"{path}: must have a header and rows; got an empty file.")
     if ending not in _PARQUET:
@@ -145,8 +145,7 @@ def read_table(
         frame = _read_parquet(path)
     else:
         parameter = "decimal" if encoding is None else "encoding"
-        allowed = f"left out for Parquet ({path.name})"
-        raise _wrong_parameter(parameter, allowed, encoding or decimal)
+        raise _wrong_parameter(parameter, "left out for Parquet", encoding or decimal)
     if not len(frame):
         raise TableError(f"{path}: must have rows below the header; got none.")
     return frame
@@ -190,7 +189,7 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     """
     _import_optional("pandas", "write_table")
     path = Path(path)
-    ending = _ending(path, "write_table")
+    ending = _ending(path)
     if path.is_dir():
         raise TableError(f"write_table: path must be a file; {path} is a folder.")
     if not path.parent.is_dir():
@@ -216,7 +215,7 @@ def csv_text(frame: pandas.DataFrame) -> str:
 
 def place_of(path: Path, row: int, encoding: str | None = None) -> str:
     """Locate a row, counted from 0, in its file: "line 7" in a text file, "row 6" in Parquet."""
-    ending = _ending(path, "read_table")
+    ending = _ending(path)
     if ending in _PARQUET:
         return f"row {row + 1}"
     with _open_text(path, ending, _check_encoding(encoding)) as file, _allow_long_cells():
@@ -241,11 +240,11 @@ def _import_optional(package: str, owner: str) -> Any:
         raise ImportError(missing_extra(owner, package, "app")) from error
 
 
-def _ending(path: Path, owner: str) -> str:
+def _ending(path: Path) -> str:
     known = (*_CSV, *_PARQUET)
     endings = [ending for ending in known if path.name.lower().endswith(ending)]
     if not endings:
-        raise TableError(f"{owner}: path must end in {', '.join(known)}; got {path.name!r}.")
+        raise TableError(f"{path.name} must end in {', '.join(known)}.")
     return endings[0]
 
 
@@ -319,14 +318,10 @@ def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pa
 def _refuse_decimal_commas(texts: pandas.DataFrame, path: Path, encoding: str) -> None:
     for name in texts:
         if example := _clear_number(texts[name], ","):
-            raise TableError(
-                f"{path}: numbers must have a decimal point; got {example!r} in column {name!r}. "
-                "Set decimal to ',' to read decimal commas, or to '.' to keep such columns text.",
-                code="text_format",
-                encoding=encoding,
-                decimal=",",
-                example=example[:_EXAMPLE],
+            problem = (
+                f"{path}: numbers must have a decimal point; got {example!r} in column {name!r}."
             )
+            raise _text_format_error(problem, encoding, ",", example[:_EXAMPLE])
 
 
 def _clear_number(column: pandas.Series[Any], decimal: str) -> str:
@@ -382,6 +377,20 @@ def _wrong_parameter(parameter: str, allowed: str, received: str | None) -> Tabl
     )
 
 
+def _text_format_error(problem: str, encoding: str, decimal: str, example: str) -> TableError:
+    """Make an error that says how to read the file; its summary leaves that to a front end."""
+    error = TableError(
+        f"{problem} Set encoding to {encoding} and decimal to {decimal!r}; with decimal '.', "
+        "numbers with commas stay text.",
+        code="text_format",
+        encoding=encoding,
+        decimal=decimal,
+        example=example,
+    )
+    error.summary = problem
+    return error
+
+
 def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
     """Raise an error that names the first byte in another encoding, and that encoding if clear."""
     name = _ENCODINGS.get(encoding, encoding)
@@ -390,9 +399,10 @@ def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
     except UnicodeDecodeError as error:
         before = raw[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        byte = raw[error.start : error.start + 1].hex()
         problem = (
             f"{path}, line {line}: must be {name} text; "
-            f"got the byte 0x{raw[error.start : error.start + 1].hex()} at position {column} of the line."
+            f"got the byte 0x{byte} at position {column} of the line."
         )
         guess, text = _guess_encoding(raw, error.start) if encoding == "utf-8" else ("", "")
         if not guess:
@@ -403,15 +413,11 @@ def _raise_undecodable(raw: bytes, path: Path, encoding: str) -> NoReturn:
             read_table(path, encoding=guess)
         except TableError as other:
             decimal = other.fields.get("decimal", ".")
-        options = f"encoding to {guess}" + (" and decimal to ','" if decimal == "," else "")
-        raise TableError(
-            f"{problem} It looks like {_ENCODINGS[guess]}, in which it reads {example!r}. "
-            f"Set {options}, or save the file as UTF-8.",
-            code="text_format",
-            encoding=guess,
-            decimal=decimal,
-            example=example,
-        ) from error
+        problem += (
+            f" It looks like {_ENCODINGS[guess]}, in which it reads {example!r}; if that is wrong, "
+            "save the file as UTF-8."
+        )
+        raise _text_format_error(problem, guess, decimal, example) from error
     except UnicodeError:  # some codecs, such as punycode, do not name the place
         pass
     raise TableError(f"{path}: must be {name} text, but is not, or changed while it was read.")

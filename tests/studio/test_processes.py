@@ -243,9 +243,8 @@ def test_every_process_shows_the_same_dialog_at_once(cluster, both):
             else:
                 assert answer.status_code == 200, answer.text
             found = same()
-            trajectory = same("/frontier")["trajectory"]
-            assert len(trajectory) == len(found["steps"])
-            counts = found["steps"][found["position"]]["matrix"]["counts"]
+            assert same("/frontier")["best"]
+            counts = found["steps"][found["position"]]["after"]["counts"]
             cell = {"true": "neg", "predicted": "pos"}
             assert same("/rows", params=cell)["total"] == counts[0][1]
             for path in ("/members", "/winners", "/dialog.json"):

@@ -4,7 +4,7 @@
 import { Certificate, confidenceText } from './accept_certificate.js';
 import { get, query } from './api.js';
 import { stepOf } from './dialog_state.js';
-import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, Spinner, useLoad, useState } from './kit.js';
+import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, sentence, Spinner, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Guarantee} Guarantee */
@@ -60,12 +60,12 @@ function Offer({ dialog, step, act }) {
   const working = act.busy && (accepting || dialog.job?.kind === 'accept');
 
   const open = !noRows && !known && !dialog.used_up;
-  const { data, loading } = useLoad(
+  const { data, error, loading, reload } = useLoad(
     async (signal) =>
       open ? get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/guarantee`, { confidence, reserve }), signal) : null,
     [dialog.id, dialog.left, open, confidence, reserve],
   );
-  const guarantee = /** @type {Guarantee | null} */ (data);
+  const guarantee = /** @type {Guarantee | null} */ (error ? null : data);
   const reason = guarantee?.error ?? null;
 
   const accept = async () => {
@@ -126,7 +126,7 @@ function Offer({ dialog, step, act }) {
             <button
               type="button"
               class="button-primary"
-              disabled=${act.busy || loading || reason !== null}
+              disabled=${act.busy || loading || error !== null || reason !== null}
               aria-describedby=${reason ? 'accept-reason' : undefined}
               onClick=${() => setConfirming(true)}
             >
@@ -134,7 +134,15 @@ function Offer({ dialog, step, act }) {
             </button>
             ${working ? html`<${Spinner} label="Computing the guarantee" />` : null}
           </div>
-          ${reason ? html`<${Unprovable} guarantee=${guarantee} fixed=${opened !== null} />` : null}`
+          ${reason ? html`<${Unprovable} guarantee=${guarantee} fixed=${opened !== null} />` : null}
+          ${error
+            ? html`<${Notice}
+                kind="bad"
+                action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
+              >
+                ${sentence(error)}
+              <//>`
+            : null}`
       : null}
     ${noRows || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
     ${dialog.used_up && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}

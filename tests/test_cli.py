@@ -384,6 +384,21 @@ def test_errors_in_json_have_a_code_and_fields(run, more, option, kind, fields):
     assert err.startswith(f"margrave: {option} ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("steer", "iris", "--unknown"), "usage"),
+        (("steer", "iris", *ASK[2:], "--seed", "x"), "usage"),
+        (("steer", "iris", *ASK[2:], "--report", "r.html", "--out", "r.html"), "refused"),
+    ],
+)
+def test_every_error_in_json_has_a_code(run, arguments, kind):
+    code, out, _ = run(*arguments, "--json")
+    told = json.loads(out)
+    assert (code, told["code"]) == (2, kind)
+    assert not told["fields"]
+
+
 def test_control_characters_do_not_reach_the_terminal(run):
     text = TABLE.replace("sender", "\x1b[2J")
     assert "\x1b" not in bad(run, text, "--drop", "x")

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        stopped = InterruptedError("interrupted; nothing more is written.")
+        stopped = MargraveError("interrupted; nothing more is written.", code="interrupted")
         sys.exit(_report_error(stopped, INTERRUPTED, arguments))
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -96,10 +96,10 @@ def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
         ).format_map(error.fields)
     line = replace_control(line)
     if "--json" in arguments:
-        record: dict[str, Any] = {"error": line, "exit_code": code}
+        kind, fields = "refused", None
         if isinstance(error, MargraveError):
-            record |= {"code": error.code, "fields": error.fields}
-        _print_json(record)
+            kind, fields = error.code, error.fields
+        _print_json({"error": line, "exit_code": code, "code": kind, "fields": fields})
     sys.stderr.write(f"margrave: {line}\n")
     return code
 

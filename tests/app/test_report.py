@@ -175,6 +175,23 @@ def test_one_member_and_time():
     assert members.count("<th>") == 2  # name and weight; "alone" says nothing of a single member
 
 
+def test_a_program_is_tuned_on_rows_that_it_was_not_trained_on():
+    found = outcome([], committee="martingale")
+    text = page(found, "")
+    checked(text)
+    parts = found.sizes
+    assert parts.train + parts.tune + parts.certify == 400
+    assert part_sizes(text) == {
+        "train": parts.train, "tune": parts.tune, "certify": parts.certify
+    }  # fmt: skip
+    roles = text.split('<table class="roles">')[1]
+    assert re.search(rf"<td>Train</td><td>{parts.train}</td><td>(?!.*members)", roles)
+    assert re.search(rf"<td>Tune</td><td>{parts.tune}</td><td>(?!.*members)", roles)
+    by_time = outcome([], time=np.arange(400)).split
+    shown = re.sub(r"\d+", "", found.split.splitlines()[0])
+    assert shown != re.sub(r"\d+", "", by_time.splitlines()[0])
+
+
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     place = tmp_path / "page.html"
     write_page("old ü", place)

@@ -5,8 +5,8 @@ import pickle
 import pandas as pd
 import pytest
 
-from margrave.app import read_samples
-from margrave.app.messages import InputError
+from margrave import app
+from margrave.app import InputError, TableError, read_samples, read_table
 from margrave.app.samples import Table, find_table, read_labels, samples_of
 
 FRAME = pd.DataFrame(
@@ -65,3 +65,12 @@ def test_a_new_table_with_another_class_is_refused():
 def test_the_positive_class_of_a_data_set_is_one_of_its_target():
     assert read_samples("pima", target="target").positive == "pos"
     assert read_samples("pima", target="pregnant").positive is None
+
+
+def test_the_errors_of_a_table_are_public(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n")
+    with pytest.raises(TableError):
+        read_table(path)
+    assert {"InputError", "TableError", "read_table"} <= set(app.__all__)
+    assert all(getattr(app, name).__name__ == name for name in app.__all__)

@@ -345,9 +345,11 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
     unknown = client.post(f"{name}/program/tune", {"node": "9-9", "wants": ["fn <= 5"]})
     assert (unknown.status_code, "'9-9'" in unknown.json()["error"]) == (400, True)
     leaf = told["nodes"][-1]["id"]  # it has no learner
-    assert (
-        client.post(f"{name}/program/tune", {"node": leaf, "wants": ["fn <= 5"]}).status_code == 400
-    )
+    refused = client.post(f"{name}/program/tune", {"node": leaf, "wants": ["fn <= 5"]})
+    assert refused.status_code == 400
+    for answer, node in ((unknown, "9-9"), (refused, leaf)):
+        fields = answer.json()["fields"]
+        assert (fields["parameter"], fields["received"]) == ("node", node)
 
 
 def test_three_classes(client):
@@ -438,6 +440,8 @@ def test_every_refusal_is_one_line_that_names_what_is_wrong(client, dialog, tabl
     for answer, path, named in answers:
         assert answer.status_code == 400, path
         error = answer.json()["error"]
+        assert answer.json()["code"] != "refused", path
+        assert answer.json()["fields"] is not None, path
         assert lacks(error, *named) == [], (path, error)
         assert error.endswith((".", "?"))
         assert "\n" not in error
@@ -1014,14 +1018,17 @@ def test_what_is_read_can_be_asked_however_long_the_classes_are(studio):
         pd.Series([1.0, float("inf")] * 75),
         pd.Series([f"somebody {i}" for i in range(150)]),
         pd.Series(pd.date_range("2024-01-01", periods=150)),
+        pd.Series(["same"] * 150),
     ],
-    ids=["fractions", "infinity", "names", "dates"],
+    ids=["fractions", "infinity", "names", "dates", "one class"],
 )
 def test_a_column_that_cannot_be_a_target_is_refused(studio, column):
     made, client = studio
     frame = labelled([0, 1]).assign(y=column)
     answer = client.get(f"/tables/{stored(made, frame)}/classes", params={"target": "y"})
-    assert answer.status_code == 400
+    told = answer.json()
+    assert (answer.status_code, told["code"]) == (400, "wrong_column")
+    assert (told["fields"]["parameter"], told["fields"]["column"]) == ("target", "y")
 
 
 # Users

@@ -768,9 +768,11 @@ def test_a_dialog_at_its_start_had_requests(show, user, mails_table):
     user.post(f"/dialogs/{back}/undo")
     page = show(fresh=True)
 
-    def request(dialog):
-        line = page.get_by_role("listitem").filter(has=page.locator(f"a[href='#/d/{dialog}']"))
-        return line.locator(".dialog-line-preference").inner_text()
+    def line(dialog):
+        return page.get_by_role("listitem").filter(has=page.locator(f"a[href='#/d/{dialog}']"))
 
-    expect(page.locator(f"a[href='#/d/{back}']")).to_be_visible()
-    assert request(back) != request(fresh)
+    nothing = line(fresh).locator(".dialog-line-preference > :last-child").inner_text()
+    assert nothing
+    assert nothing not in line(back).inner_text()
+    expect(line(back).locator(".dialog-line-steps")).to_have_text(re.compile(r"\b1 step\b"))
+    expect(line(fresh).locator(".dialog-line-steps")).to_have_text(re.compile(r"\b0 steps\b"))

@@ -1,11 +1,13 @@
 """Errors on their way to the page: a code, fields, and no names of options or of Python."""
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from margrave.app.messages import InputError
 from margrave.confusion import Preference, PreferenceError
 from margrave.steer import Frontier
 from margrave.studio.problems import problem_record
+from margrave.studio.store import Conflict
 
 
 def caught(call, *given, **more):
@@ -45,9 +47,14 @@ def test_a_preference_is_described_in_one_line_without_marks():
 
 
 def test_every_error_has_a_code():
-    class FullError(Exception):
-        code = "full"
-
-    assert problem_record(FullError("There is no room."))["code"] == "full"
+    assert problem_record(Conflict("Another job runs."))["code"] == Conflict.code
     assert problem_record(ValueError("no"))["code"]
     assert problem_record(ValueError("--target is kept as it is."))["error"].startswith("--target")
+
+
+def test_codes_of_other_libraries_are_not_passed_on():
+    error = OperationalError("SELECT 1", {}, Exception("no"))
+    record = problem_record(error)
+    assert error.code
+    assert record["code"] == problem_record(ValueError("no"))["code"]
+    assert record["fields"] is None

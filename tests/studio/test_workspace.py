@@ -11,8 +11,9 @@ import pytest
 from tests.studio.serving import serving
 
 from margrave import datasets
+from margrave.app import InputError
 from margrave.steer import Dialog, SteeredClassifier
-from margrave.studio import work
+from margrave.studio import exports, work
 from margrave.studio.job_table import JobTable
 from margrave.studio.jobs import Handle, Jobs
 from margrave.studio.store import Conflict, NotFound, Store, StoreError
@@ -549,3 +550,16 @@ def test_what_was_accepted_in_a_notebook_is_adopted_too(store, base):
     workspace.catch_up("local", name)
     assert [one.number for one in store.acceptances(name)] == [1]
     assert store.dialog("local", name).accounts
+
+
+def test_a_dialog_without_a_table_has_no_report_and_no_script(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    dialog_id = begin(workspace)
+    row = store.dialog("local", dialog_id)
+    for make in (
+        lambda: exports.report(workspace, "local", row),
+        lambda: exports.script(store, "local", {"id": dialog_id}),
+    ):
+        with pytest.raises(InputError) as error:
+            make()
+        assert (error.value.code, error.value.fields["parameter"]) == ("missing", "data")

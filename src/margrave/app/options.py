@@ -11,7 +11,7 @@ from argparse import ArgumentParser, BooleanOptionalAction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from margrave import __version__
+from margrave import MargraveError, __version__
 
 
 class _Parser(ArgumentParser):
@@ -21,7 +21,7 @@ class _Parser(ArgumentParser):
         super().__init__(**settings, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        raise ValueError(message)
+        raise MargraveError(message, code="usage")
 
     def add(self, name: str, metavar: str, text: str, **settings: Any) -> None:
         """Add an option or an argument with a value."""

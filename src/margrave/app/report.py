@@ -125,9 +125,15 @@ def _header(outcome: Outcome) -> str:
 def _roles(outcome: Outcome) -> str:
     """Return a bar with the number of rows in each role, and a table that explains the roles."""
     parts = outcome.sizes
+    others = "earlier rows only" if outcome.samples.time is not None else "the other rows"
+    learner, scored = "members are", f"members trained on {others} score each of these rows"
+    train, tune, n_train = "Train only", "Train and tune", parts.train - parts.tune
+    if outcome.tunes_apart:
+        learner, scored = "program is", "the program is not trained on these rows"
+        train, tune, n_train = "Train", "Tune", parts.train
     sizes = [
-        ("train", "Train only", parts.train - parts.tune),
-        ("tune", "Train and tune", parts.tune),
+        ("train", train, n_train),
+        ("tune", tune, parts.tune),
         ("certify", "Certify", parts.certify),
         ("unused", "Not used", parts.unused),
     ]
@@ -136,7 +142,6 @@ def _roles(outcome: Outcome) -> str:
         for kind, label, n in sizes
         if n
     )
-    others = "earlier rows only" if outcome.samples.time is not None else "the other rows"
     if outcome.model:
         certified = "the decision and its guarantee were computed on them, once"
     elif outcome.refusal:
@@ -144,9 +149,8 @@ def _roles(outcome: Outcome) -> str:
     else:
         certified = "no guarantee was computed on them at this step"
     rows = [
-        ["Train", f"{parts.train:,}", "the members are trained on these rows"],
-        ["Tune", f"{parts.tune:,}",
-         f"the tuning set: members trained on {others} score each of these rows"],
+        ["Train", f"{parts.train:,}", f"the {learner} trained on these rows"],
+        ["Tune", f"{parts.tune:,}", f"the tuning set: {scored}"],
         ["Certify", f"{parts.certify:,}",
          f"the certification set: no step used these rows; {certified}"],
         ["Test", "0", "rows that you label from now on: <code>margrave check</code> checks the "

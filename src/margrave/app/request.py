@@ -88,12 +88,17 @@ class Outcome:
             dialog.sizes,
             len(samples.y),
             dialog.model.scorer_.committee.encoder,
-            _describe_split(dialog, confidence),
+            _describe_split(dialog, len(samples.y), confidence),
             confidence,
             model,
             refusal,
             dialog,
         )
+
+    @property
+    def tunes_apart(self) -> bool:
+        """Whether no row of the tuning set is a training row, as for a martingale program."""
+        return _tunes_apart(self.sizes, self.n_rows)
 
     @property
     def start(self) -> Reply:
@@ -155,9 +160,15 @@ class Outcome:
         }
 
 
-def _describe_split(dialog: Dialog, confidence: float) -> str:
+def _tunes_apart(sizes: SplitSizes, n_rows: int) -> bool:
+    return sizes.train + sizes.tune + sizes.certify + sizes.unused == n_rows
+
+
+def _describe_split(dialog: Dialog, n_rows: int, confidence: float) -> str:
     sizes = dialog.sizes
-    if sizes.tune == sizes.train:
+    if _tunes_apart(sizes, n_rows):
+        roles = f"{sizes.train:,} rows to train; {sizes.tune:,} other rows to tune"
+    elif sizes.tune == sizes.train:
         roles = f"{sizes.train:,} rows to train and tune, each scored by models trained without it"
     else:
         roles = (

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from margrave import __version__
+from margrave.app.messages import InputError
 from margrave.app.report import page
 from margrave.app.request import Outcome
 from margrave.steer import SteeredClassifier
@@ -65,7 +66,7 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     """A report on the dialog up to its current step, with its last certificate, in HTML."""
     live = workspace.live(owner, row.id)
     if row.table_id is None:
-        raise ValueError("A report needs the table of the dialog; this dialog has none.")
+        raise _no_table("a report")
     samples = workspace.samples(owner, row.table_id, row.choices)
     facts = workspace.store.table(owner, row.table_id).facts
     if not source_of(facts).bundled:
@@ -79,11 +80,15 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     return page(outcome, "python script.py")
 
 
+def _no_table(file: str) -> InputError:
+    return InputError("data", f"of this dialog is needed for {file}; it has none.", code="missing")
+
+
 def script(store: Store, owner: str, record: Record) -> str:
     """A Python script that repeats a dialog, step by step."""
     row = store.dialog(owner, record["id"])
     if row.table_id is None:
-        raise ValueError("A script needs the table of the dialog; this dialog has none.")
+        raise _no_table("a script")
     source = source_of(store.table(owner, row.table_id).facts)
     lines = [
         f'"""Repeats a dialog of the Margrave studio (margrave {__version__})."""',

@@ -43,11 +43,12 @@ def plain_message(error: Exception) -> str:
 
 
 def problem_record(error: Exception) -> dict[str, Any]:
-    """The message of an error, its code, and its fields if it has them."""
+    """The message of an error; its code and its fields if it is one of Margrave's."""
+    own = type(error).__module__.partition(".")[0] == "margrave"
     return {
         "error": plain_message(error) or WENT_WRONG,
-        "code": getattr(error, "code", None) or "refused",
-        "fields": getattr(error, "fields", None),
+        "code": getattr(error, "code", "refused") if own else "refused",
+        "fields": getattr(error, "fields", None) if own else None,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, Self
 
-from margrave import martingale
+from margrave import ParameterError, martingale
 from margrave.steer import Dialog, Reply
 from margrave.studio.store import Conflict
 from margrave.studio.views import Label, Matrix, View
@@ -111,9 +111,9 @@ def node_votes(dialog: Dialog, name: str) -> tuple[int, ...]:
         votes = _votes(node)
         if _id(votes) == name:
             if node.kind != "learner":
-                raise ValueError(f"Node {name!r} has no learner, so it cannot be tuned.")
+                break
             return votes
-    raise ValueError(f"There is no node {name!r} in this program.")
+    raise ParameterError.of("node_votes", "node", "a node of the program with a learner", name)
 
 
 def call_of(reply: Reply) -> str | None:

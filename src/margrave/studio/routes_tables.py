@@ -12,6 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Form, Query, UploadFile
 
 from margrave import __version__, datasets
+from margrave.app.messages import InputError
 from margrave.steer import Dialog
 from margrave.studio import schemas, uploads
 from margrave.studio.choices import ABOUT, Source, bundled_frame, plan_record, samples
@@ -119,19 +120,17 @@ def classes(
     source = source_of(studio.store.table(user, table).facts)
     data = samples(studio.workspace.frame(user, table), source, {"target": target})
     labels, counts = np.unique(data.y, return_counts=True)
+    problem = ""
     if len(labels) < 2:
-        raise ValueError(
-            f"Column {target!r} has too few classes for a target ({len(labels)}); choose a column "
-            "with at least two."
-        )
-    if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.floor(labels))).all():
-        raise ValueError(
-            f"Column {target!r} holds numbers with fractions, not classes; choose another column."
-        )
-    if 2 * len(labels) > len(data.y):
-        raise ValueError(
-            f"Column {target!r} has a different value in most rows; choose a column with classes."
-        )
+        problem = f"has {len(labels)}"
+    elif labels.dtype.kind == "f" and not np.all(np.isfinite(labels) & (labels == labels.round())):
+        problem = "holds numbers with fractions"
+    elif 2 * len(labels) > len(data.y):
+        problem = "has a different value in most rows"
+    if problem:
+        problem = f"must be a column with at least two classes; {target!r} {problem}."
+        names = {"table": source.name, "column": target}
+        raise InputError("target", problem, code="wrong_column", **names)
     Dialog.plan_split(data.X, data.y)  # refuses a class with too few rows
     known: Any = data.positive
     if known is None and len(labels) == 2:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
+from margrave.app.messages import InputError
 from margrave.app.tables import csv_text
 from margrave.steer import Comparison, Dialog, GuaranteeError, SteeredClassifier
 from margrave.studio import exports, views
@@ -59,9 +60,9 @@ def winners(
 ) -> views.Winners:
     """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
     if (prior_low is None) != (prior_high is None):
-        raise ValueError(
-            "A range of priors needs both prior_low and prior_high; got only one of them."
-        )
+        missing, given = ("low", "high") if prior_low is None else ("high", "low")
+        problem = f"is needed: the request has prior_{given}, and a range of priors has two ends."
+        raise InputError(f"prior_{missing}", problem, code="missing")
     known = dialog.frontier()
     prior = known.n_positive / (known.n_positive + known.n_negative)
     costs, priors = (cost_low, cost_high), (prior_low or prior, prior_high or prior)

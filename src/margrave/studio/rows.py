@@ -9,6 +9,7 @@ import numpy as np
 from fastapi import Query
 from numpy.typing import NDArray
 
+from margrave import ParameterError
 from margrave.app.samples import match_label
 from margrave.steer import CellRows, Dialog
 from margrave.studio.views import Label, View
@@ -122,7 +123,8 @@ def _keys(frame: pandas.DataFrame, sort: str, chosen: CellRows, descending: bool
         return chosen.votes[sort.removeprefix(_MEMBER)]
     columns = [str(name) for name in frame.columns]
     if sort not in columns:
-        raise ValueError(f"The rows cannot be sorted by {sort!r}: there is no such column.")
+        allowed = "row, certainty, a column, or member: and the name of a member"
+        raise ParameterError.of("Rows.of", "sort", allowed, sort)
     column = frame.iloc[chosen.positions, columns.index(sort)]
     if column.dtype.kind not in "biufM":
         column = column.astype(str).where(column.notna())

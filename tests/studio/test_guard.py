@@ -618,7 +618,7 @@ def test_malformed_requests_are_never_our_failure(base, more, method, path, quer
         )
         assert received[0]["status"] < 500
         if received[0]["status"] >= 400:
-            assert list(json.loads(received[1]["body"])) == ["error"]
+            assert list(json.loads(received[1]["body"])) == ["error", "code", "fields"]
 
 
 def test_a_stream_passes_part_by_part(local):

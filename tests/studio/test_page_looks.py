@@ -18,6 +18,7 @@ from tests.studio.page_parts import (
     columns_used,
     compare_button,
     grid,
+    hold_ends,
     home,
     in_words,
     more_choices,
@@ -264,6 +265,7 @@ def test_a_dialog_at_work(looks, user, mails_table):
     page = look.page
     at_step(page, 1)
     page.route("**/events", lambda route: None)
+    hold_ends(page)
     cell(page, "ham", "spam").click()
     page.keyboard.type("5")
     ask_button(page).click()

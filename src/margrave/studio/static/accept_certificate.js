@@ -80,10 +80,10 @@ function Guarantee({ text }) {
 function Onnx({ accepted, href }) {
   const { data } = useLoad((signal) => get('/api/studio', signal), []);
   const studio = /** @type {Studio | null} */ (data);
-  if (!studio) return null;
-  if (studio.onnx && accepted.onnx !== false) {
+  if (accepted.onnx || (accepted.onnx === null && studio?.onnx)) {
     return html`<${DownloadLink} href=${href} name="model.onnx" note="runs without Python">ONNX<//>`;
   }
+  if (!studio) return null;
   return html`<p class="muted small">
     There is no ONNX file:
     ${studio.onnx

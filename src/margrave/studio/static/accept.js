@@ -75,7 +75,7 @@ function Offer({ dialog, step, act }) {
     setAccepting(false);
   };
 
-  return html`<section class="offer" aria-label="Requested guarantee">
+  return html`<section class="offer" aria-label="Requested guarantee" aria-busy=${loading}>
     <div class="offer-guarantee">
       <h3>Step ${step.number} would guarantee</h3>
       <ul class="guarantees">

@@ -88,7 +88,7 @@ def private_uses(package, sources):
                     yield ast.unparse(node)
         for text in texts(tree):
             dotted = "margrave." in text and "._" in text
-            if re.fullmatch(r"_[a-z]\w*", text) or (dotted and is_foreign(text, package)):
+            if re.fullmatch(r"_[A-Za-z]\w*", text) or (dotted and is_foreign(text, package)):
                 yield text
 
 

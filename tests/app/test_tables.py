@@ -312,6 +312,8 @@ MIXED = [  # one mark in each cell, and neither separates thousands in all of th
     ["012.345", "1,5"],
     ["1,234", "1.5"],
     ["1,234,567", "1.5"],
+    ["1.234e3", "1,5"],  # the point is not of thousands
+    ["1.234e-05", "1,5"],
 ]
 AMBIGUOUS = [
     ["1,234", "5,678"],  # may be thousands
@@ -331,6 +333,13 @@ AMBIGUOUS = [
 def test_what_may_be_no_decimal_comma_stays_text(saved, cells):
     text = pd.DataFrame({"a": cells, "b": "x"}).to_csv(index=False, sep=";")
     assert [str(cell) for cell in read_table(saved(text))["a"].dropna()] == [*filter(None, cells)]
+
+
+@pytest.mark.parametrize("thousands", ["1.234.567", "1 234 567"])
+def test_with_an_explicit_decimal_comma_three_decimals_are_clear(saved, thousands):
+    path = saved(f"a;b\n1,234;x\n{thousands};y\n")
+    assert read_table(path)["a"].tolist() == ["1,234", thousands]
+    assert read_table(path, decimal=",")["a"].tolist() == [1.234, 1234567.0]
 
 
 def test_an_explicit_decimal_comma(saved):

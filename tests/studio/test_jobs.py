@@ -725,6 +725,31 @@ class TestErrors:
             assert (quick.ended(job, work).state, next(failures, None)) == ("failed", None)
         assert caplog.records
 
+    def test_an_end_that_is_never_stored_does_not_hold_up_the_others(self, file, monkeypatch):
+        with bench_of(file) as bench:
+            end = bench.jobs.table.end
+
+            def failing(job, ended):
+                if job.id == first.id:
+                    raise StoreError("The disk is full.")
+                end(job, ended)
+
+            monkeypatch.setattr(bench.jobs.table, "end", failing)
+            first, work = bench.hold(error=ValueError("No."))
+            work.go.set()
+            assert bench.ended(*bench.hold(error=ValueError("No."))).state == "failed"
+            assert found(bench.jobs.table, first).state == "running"
+
+    def test_no_job_is_leased_after_the_studio_has_closed(self, file):
+        with bench_of(file) as bench:
+            (job, work), (other, _) = bench.hold(), bench.hold()
+            assert work.begun.wait(LONG)
+            assert not bench.jobs.close(0.05)  # it still works
+            work.go.set()
+            assert bench.jobs.close(LONG)
+            states = {found(bench.jobs.table, one).state for one in (job, other)}
+            assert states == {"waiting"}
+
 
 # Listeners
 

@@ -44,11 +44,10 @@ _EXAMPLE = 60  # characters
 
 def _number(decimal: str, thousands: str) -> re.Pattern[str]:
     """Match a number, with or without separators of thousands."""
-    group = rf"(?P<group>[{thousands}])"
-    whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}{group}[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*)"
-    return re.compile(
-        rf"[+-]?(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?"
-    )
+    part, group = rf"[{decimal}][0-9]", rf"(?P<group>[{thousands}])"
+    grouped = rf"[1-9][0-9]{{0,2}}{group}[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*(?:{part}*)?"
+    plain = rf"(?:[0-9]+(?:{part}*)?|{part}+)(?:[eE][+-]?[0-9]+)?"
+    return re.compile(rf"[+-]?(?:{grouped}|{plain})")
 
 
 _GROUPING = "' \u2019\u00a0\u202f"  # separate thousands with either decimal mark
@@ -309,7 +308,7 @@ def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pa
     elif decimal == ",":
         for name in texts:
             for mark in _NUMBERS:
-                if _clear_number(frame[name], mark):
+                if _clear_number(frame[name], mark, known=mark == decimal):
                     frame[name] = _parse_numbers(frame[name], mark)
                     break
     return frame
@@ -324,14 +323,17 @@ def _refuse_decimal_commas(texts: pandas.DataFrame, path: Path, encoding: str) -
             raise _text_format_error(problem, encoding, ",", example[:_EXAMPLE])
 
 
-def _clear_number(column: pandas.Series[Any], decimal: str) -> str:
-    """Return the first cell that must have this decimal mark; "" unless all are numbers with it."""
+def _clear_number(column: pandas.Series[Any], decimal: str, known: bool = False) -> str:
+    """Return the first cell that must have this decimal mark; "" unless all are numbers with it.
+
+    If the mark is known, any cell with it is clear.
+    """
     clear = ""
     for cell in column.dropna():
         text = str(cell).strip()
         if not _NUMBERS[decimal].fullmatch(text):
             return ""
-        if decimal in text and not _THOUSANDS.fullmatch(text):
+        if decimal in text and (known or not _THOUSANDS.fullmatch(text)):
             clear = clear or text
     return clear
 

@@ -291,6 +291,8 @@ class Jobs:
 
     def _claim(self, training: bool) -> Handle | None:
         """Lease the next job, if there is one."""
+        if self._closing.is_set():  # what this process has leased is released by now
+            return None
         try:
             job = self.table.claim(training)
         except Exception:  # the worker tries again later
@@ -299,7 +301,8 @@ class Jobs:
         if job is None:
             return None
         handle = Handle(job, self.table.process, self._report, self._closing)
-        self._running[job.id] = handle
+        with self._lock:
+            self._running[job.id] = handle
         return handle
 
     def _run(self, handle: Handle) -> None:
@@ -324,8 +327,9 @@ class Jobs:
 
     def _drop(self, handle: Handle) -> None:
         """Forget a job that does not run here any more, unless it was claimed again."""
-        if self._running.get(handle.job.id) is handle:
-            del self._running[handle.job.id]
+        with self._lock:
+            if self._running.get(handle.job.id) is handle:
+                del self._running[handle.job.id]
         self._report(handle.job.id)
 
     def _end(self, handle: Handle, state: str, **values: Any) -> None:
@@ -338,15 +342,21 @@ class Jobs:
 
     def _store_ends(self) -> None:
         """Store the ends of jobs; what fails is tried again later."""
+        failure = None
         with self._ending:
-            while self._unstored:
-                handle, ended = self._unstored[0]
+            for _ in range(len(self._unstored)):
+                handle, ended = self._unstored.popleft()
                 try:
                     self.table.end(handle.job, ended)
                 except (Lost, NotFound):
                     _log.info("A job has another process, or no dialog.")
-                self._unstored.popleft()
+                except Exception as error:
+                    self._unstored.append((handle, ended))
+                    failure = error
+                    continue
                 self._drop(handle)
+        if failure is not None:
+            raise failure
 
     def _keep(self) -> None:
         """Keep the leases of this process, and look for jobs that no worker was told of."""
@@ -354,7 +364,6 @@ class Jobs:
         while not self._closing.wait(BEAT if shared else ALONE):
             try:
                 self._beat()
-                self._store_ends()
                 if self.table.has_waiting():
                     for wakes in self._wakes.values():
                         if wakes.empty():
@@ -362,6 +371,7 @@ class Jobs:
                 if monotonic() > pruned + PRUNE:
                     self.table.prune()
                     pruned = monotonic()
+                self._store_ends()
                 reached = True
             except Exception:  # it tries again
                 if reached:  # once, not every second

@@ -70,12 +70,11 @@ class Studio:
             with self._turn:
                 self._uploaders.discard(owner)
 
-    def idle(self, owner: str, dialog_id: str) -> DialogRow:
-        """Return a user's dialog; refuse if a job works on it."""
-        row = self.store.dialog(owner, dialog_id)
+    def check_idle(self, owner: str, dialog_id: str) -> None:
+        """Refuse to wait for a job that works on a user's dialog."""
+        self.store.dialog(owner, dialog_id)  # refuses another user's dialog
         if self.jobs.table.of_dialog(dialog_id) is not None:
             raise Conflict(BUSY)
-        return row
 
     def _certified_elsewhere(self, owner: str, row: DialogRow) -> bool:
         """Whether another dialog on the same table has used its certification set."""

@@ -107,7 +107,6 @@ def prefer(
     dialog: str, body: schemas.Asking, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that searches for a preference."""
-    studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     check_number_of_limits(body.wants)
     live.dialog.check_request(*body.wants, keep=body.keep, strategies=body.strategies, at=body.at)
@@ -117,7 +116,7 @@ def prefer(
 @router.post("/dialogs/{dialog}/undo", response_model=schemas.Dialog)
 def undo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     """Go back to the step before the last request."""
-    studio.idle(user, dialog)
+    studio.check_idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.undo()
         studio.workspace.write(dialog, live, idle=True)
@@ -127,7 +126,7 @@ def undo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
 @router.post("/dialogs/{dialog}/redo", response_model=schemas.Dialog)
 def redo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     """Revert an undo."""
-    studio.idle(user, dialog)
+    studio.check_idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.redo()
         studio.workspace.write(dialog, live, idle=True)
@@ -137,7 +136,7 @@ def redo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
 @router.post("/dialogs/{dialog}/goto", response_model=schemas.Dialog)
 def goto(dialog: str, body: schemas.Going, studio: StudioParameter, user: UserParameter) -> Record:
     """Go to a step."""
-    studio.idle(user, dialog)
+    studio.check_idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.goto(body.step)
         studio.workspace.write(dialog, live, idle=True)
@@ -149,7 +148,6 @@ def tune(
     dialog: str, body: schemas.NodeWish, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that tunes one node of the program."""
-    studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     check_number_of_limits(body.wants)
     matrix = live.dialog.confusion
@@ -164,7 +162,6 @@ def grow(
     dialog: str, body: schemas.Growing, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that adds levels to the program."""
-    studio.idle(user, dialog)
     programs.current_program(studio.workspace.live(user, dialog).dialog)
     return start(studio, user, "grow", dialog, body.model_dump())
 
@@ -174,7 +171,7 @@ def accept(
     dialog: str, body: schemas.Accepting, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that certifies the current model."""
-    studio.idle(user, dialog)
+    studio.check_idle(user, dialog)  # otherwise the current step may change
     live = studio.workspace.live(user, dialog)
     if live.dialog.reply.preference is None:
         raise PreferenceError(

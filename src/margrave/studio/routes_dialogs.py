@@ -107,6 +107,7 @@ def prefer(
     dialog: str, body: schemas.Asking, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that searches for a preference."""
+    studio.check_idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     check_number_of_limits(body.wants)
     live.dialog.check_request(*body.wants, keep=body.keep, strategies=body.strategies, at=body.at)
@@ -148,6 +149,7 @@ def tune(
     dialog: str, body: schemas.NodeWish, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that tunes one node of the program."""
+    studio.check_idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     check_number_of_limits(body.wants)
     matrix = live.dialog.confusion
@@ -162,6 +164,7 @@ def grow(
     dialog: str, body: schemas.Growing, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that adds levels to the program."""
+    studio.check_idle(user, dialog)
     programs.current_program(studio.workspace.live(user, dialog).dialog)
     return start(studio, user, "grow", dialog, body.model_dump())
 
@@ -171,7 +174,7 @@ def accept(
     dialog: str, body: schemas.Accepting, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Start a job that certifies the current model."""
-    studio.check_idle(user, dialog)  # otherwise the current step may change
+    studio.check_idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     if live.dialog.reply.preference is None:
         raise PreferenceError(

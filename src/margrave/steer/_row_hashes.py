@@ -1,0 +1,243 @@
+"""Hashes of rows, which find copies of rows and remember rows without holding them.
+
+A row is hashed by its values as the user passed them, whatever holds them: an array, a sparse
+matrix, a data frame or a list. Equal rows have equal hashes; any two of a million different rows
+have equal hashes with a probability of 3e-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import prod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from margrave._typing import Codes, Flags, Floats
+
+Hashes = NDArray[np.uint64]
+
+_DIGITS = 6  # nearly equal: equal up to a millionth of the scale of the column
+_EXACT = 2**53  # larger integers are not exact as floats
+_MISSING, _INTEGER = np.uint64(0x6D697373696E67), np.uint64(0x696E7465676572)
+# Odd numbers and shifts of the finalizer of SplitMix64 (Steele et al., 2014).
+_STEP, _FIRST, _SECOND = (
+    np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
+
+
+def hash_rows(X: Any, grid: Floats | None = None) -> Hashes:
+    """Hash the rows of X.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, ...)
+        The rows. Numbers are compared as numbers (1, 1.0 and True are equal), all missing values
+        are equal, and everything else is compared as text without spaces around it.
+    grid : ndarray of shape (n_columns,), default=None
+        Numbers are rounded to multiples of these, from :func:`rounding_grid`. None and 0 are
+        without rounding.
+
+    Returns
+    -------
+    ndarray of uint64 of shape (n_samples,)
+        The hashes; a sparse matrix has those of the same dense array.
+    """
+    if sparse.issparse(X):
+        return _hash_sparse(X.tocsr(), grid)
+    total = np.zeros(_count_rows(X), dtype=np.uint64)
+    for j, values in enumerate(_columns(X)):
+        step = 0.0 if grid is None or j >= len(grid) else float(grid[j])
+        total += _place(_hash_values(values, step), np.uint64(j))
+    return _mix(total)
+
+
+def rounding_grid(X: Any) -> Floats:
+    """Compute for each column the multiples to round to, relative to the scale of the column.
+
+    The scale is the median distance of the values from their median, among the values that differ
+    from it. The multiple is a power of ten, about a million times smaller. It is 0 for a column
+    that is constant, or not of numbers.
+    """
+    return np.array([_grid_step(values) for values in _columns(X)], dtype=np.float64)
+
+
+def one_of_each(hashes: Hashes, random_state: Any) -> Codes:
+    """Return the position of one row of each set of equal rows, drawn at random, in order."""
+    shuffled = check_random_state(random_state).permutation(len(hashes))
+    first = np.unique(hashes[shuffled], return_index=True)[1]
+    return np.sort(shuffled[first])
+
+
+@dataclass(frozen=True, eq=False)
+class RowHashes:
+    """The hashes of some rows.
+
+    Attributes
+    ----------
+    exact, rounded : ndarray of uint64
+        The hashes, without and with rounding to the scale of the columns.
+    """
+
+    exact: Hashes
+    rounded: Hashes
+
+    def __len__(self) -> int:
+        return len(self.exact)
+
+    def __getitem__(self, at: Codes) -> RowHashes:
+        """Select rows by position."""
+        return RowHashes(self.exact[at], self.rounded[at])
+
+    @property
+    def n_copies(self) -> int:
+        """Number of rows that equal an earlier row."""
+        return len(self.exact) - len(np.unique(self.exact))
+
+    @property
+    def n_near_copies(self) -> int:
+        """Number of different rows that nearly equal an earlier row."""
+        return len(np.unique(self.exact)) - len(np.unique(self.rounded))
+
+
+@dataclass(frozen=True, eq=False)
+class UsedRows:
+    """The rows that a model was built from: the training, the tuning and certification sets.
+
+    Attributes
+    ----------
+    grid : ndarray of shape (n_columns,)
+        The multiples that numbers are rounded to before rows are compared.
+    hashes : ndarray of uint64
+        The hashes of the rows, each once, sorted.
+    """
+
+    grid: Floats
+    hashes: Hashes
+
+    @classmethod
+    def of(cls, X: Any) -> UsedRows:
+        """Remember rows; they determine the scale of each column."""
+        grid = rounding_grid(X)
+        return cls(grid, np.unique(hash_rows(X, grid)))
+
+    def hash(self, X: Any) -> RowHashes:
+        """Hash rows, to compare them with these."""
+        return RowHashes(hash_rows(X), hash_rows(X, self.grid))
+
+    def has(self, rows: RowHashes) -> Flags:
+        """Whether each row equals one of these, up to the rounding."""
+        found: Flags = np.isin(rows.rounded, self.hashes)
+        return found
+
+    def with_rows(self, rows: RowHashes) -> UsedRows:
+        """Add rows."""
+        return UsedRows(self.grid, np.union1d(self.hashes, rows.rounded))
+
+
+def _count_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _columns(X: Any) -> Iterator[NDArray[Any]]:
+    """Yield the columns of X as arrays of numbers, times, texts or objects."""
+    if sparse.issparse(X):
+        X = X.tocsc()
+        yield from (X.data[X.indptr[j] : X.indptr[j + 1]] for j in range(X.shape[1]))
+        return
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        for j in range(X.shape[1]):
+            column = X.iloc[:, j]
+            if isinstance(column.dtype, np.dtype):
+                yield column.to_numpy()
+            elif getattr(column.dtype, "kind", "O") in "biuf":
+                yield column.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                yield column.to_numpy(dtype=object)
+        return
+    try:
+        array = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        array = np.fromiter(X, dtype=object)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.array(X, dtype=object)  # numbers among texts stay numbers
+    yield from array.reshape(len(array), prod(array.shape[1:])).T
+
+
+def _grid_step(values: NDArray[Any]) -> float:
+    if values.dtype.kind not in "iuf":
+        return 0.0
+    numbers = values[np.isfinite(values)].astype(np.float64)
+    if not len(numbers):
+        return 0.0
+    distances = np.abs(numbers - np.median(numbers))
+    distances = distances[distances > 0]
+    if not len(distances):
+        return 0.0
+    return float(10.0 ** (np.floor(np.log10(np.median(distances))) - _DIGITS))
+
+
+def _hash_values(values: NDArray[Any], step: float | Floats = 0.0) -> Hashes:
+    """Hash each value of a column; 0 only for the number 0."""
+    kind = values.dtype.kind
+    if kind in "mM":
+        hashed = _mix(values.view(np.int64).astype(np.uint64) ^ _INTEGER)
+        return np.where(np.isnat(values), _MISSING, hashed)
+    if kind not in "biuf":
+        return _hash_objects(values)
+    if kind in "iu" and len(values) and max(-int(values.min()), int(values.max())) > _EXACT:
+        return _mix(values.astype(np.uint64) ^ _INTEGER)
+    numbers = values.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        numbers = np.where(step > 0, np.round(numbers / step), numbers) + 0.0  # no negative zero
+    hashed = np.where(numbers == 0, np.uint64(0), _mix(numbers.view(np.uint64)))
+    return np.where(np.isnan(numbers), _MISSING, hashed)
+
+
+def _hash_objects(values: NDArray[Any]) -> Hashes:
+    """Hash texts and other objects, each distinct one once."""
+    known: dict[Any, int] = {}
+    hashed = np.empty(len(values), dtype=np.uint64)
+    for i, value in enumerate(values.tolist()):
+        key = value if isinstance(value, str | int | float) else (type(value), str(value))
+        if key not in known:
+            known[key] = _hash_object(value)
+        hashed[i] = known[key]
+    return hashed
+
+
+def _hash_object(value: Any) -> int:
+    if isinstance(value, Real):
+        return int(_hash_values(np.array([float(value)]))[0])
+    text = str(value).strip()
+    if value is None or text in ("", "<NA>", "NaT"):
+        return int(_MISSING)
+    raw = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "little")
+
+
+def _hash_sparse(X: Any, grid: Floats | None) -> Hashes:
+    X.sum_duplicates()
+    step = 0.0 if grid is None else grid[X.indices]
+    hashed = _place(_hash_values(X.data, step), X.indices.astype(np.uint64))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashed, dtype=np.uint64)])
+    return _mix(sums[X.indptr[1:]] - sums[X.indptr[:-1]])  # both overflow on purpose
+
+
+def _place(hashed: Hashes, column: np.uint64 | Hashes) -> Hashes:
+    """Make hashes depend on their column; the number 0 stays 0, as in a sparse matrix."""
+    with np.errstate(over="ignore"):
+        return np.where(hashed == 0, hashed, _mix(hashed + (column + np.uint64(1)) * _STEP))
+
+
+def _mix(values: Hashes) -> Hashes:
+    """Mix the bits of each number; the products overflow on purpose."""
+    values = (values ^ (values >> np.uint64(30))) * _FIRST
+    values = (values ^ (values >> np.uint64(27))) * _SECOND
+    return values ^ (values >> np.uint64(31))

@@ -299,7 +299,7 @@ def test_rows_that_the_model_was_built_from_are_recognized(synchronous):
     model = SteeredClassifier(LogisticRegression(), preference="fp <= 10%", random_state=0)
     model.fit(X, y)  # in memory: it knows its rows
     for function in (scale.check, scale.recertify):
-        with pytest.raises(GuaranteeError, match=rf"scale\.{function.__name__}.*\b1500\b"):
+        with pytest.raises(GuaranteeError, match=rf"scale\.{function.__name__}.*\b1,500\b"):
             function(model, *blocks(X, y, 400))
     mixed = np.concatenate([X[:100], new]), np.concatenate([y[:100], labels])
     assert scale.check(model, *blocks(*mixed, 400)) == model.check(*mixed)

@@ -48,6 +48,7 @@ from margrave.steer import (
     Check,
     GuaranteeError,
     Reply,
+    RowHashes,
     Scorer,
     SteeredClassifier,
     Threshold,
@@ -407,20 +408,23 @@ def recertify(
     blocks = Blocks.of_samples(owner, X, y=y)
     drawn = blocks.reduce(_draw_block, merge_certifying, model, owner, numbered=True)
     scores, codes, *hashes = drawn.parts
-    return recertify_scores(model, scores, codes, hashes[0] if hashes else None, confidence, owner)
+    rows = RowHashes(*hashes) if hashes else None
+    return recertify_scores(model, scores, codes, rows, confidence, owner)
 
 
-def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, Any]:
+def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, RowHashes | None]:
     rows = plain_rows(X)
     return model.confusion(rows, y), hash_samples(model, rows)
 
 
-def _join_checked(parts: list[tuple[Confusion, Any]]) -> tuple[Confusion, Any]:
+def _join_checked(
+    parts: list[tuple[Confusion, RowHashes | None]],
+) -> tuple[Confusion, RowHashes | None]:
     first = parts[0][0]
     counts = np.sum([matrix.counts for matrix, _ in parts], axis=0)
     hashes = [own for _, own in parts if own is not None]
     matrix = Confusion(counts, first.classes, first.positive)
-    return matrix, np.concatenate(hashes) if hashes else None
+    return matrix, RowHashes.joined(hashes) if hashes else None
 
 
 def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: str) -> KeyedRows:
@@ -428,7 +432,8 @@ def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: st
     codes = _labels.encode(y, model.classes_, f"{owner}, y")
     hashes = hash_samples(model, rows)
     scores = score_samples(model, rows)
-    return draw_certifying(number, scores, codes, *([] if hashes is None else [hashes]))
+    both = [] if hashes is None else [hashes.exact, hashes.rounded]
+    return draw_certifying(number, scores, codes, *both)
 
 
 def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:

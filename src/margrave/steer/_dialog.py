@@ -138,6 +138,10 @@ class Dialog(Saved):
         The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     groups : array-like of shape (n_samples,), default=None
         The group of each sample of the tuning set. Samples of a group are in the same fold.
+    duplicates : {"group", "independent"}, default="group"
+        Whether rows that are equal in all features are copies of one observation, or independent
+        observations. Copies are in the same fold, and a certification set may not contain copies
+        of rows of the tuning set.
 
     Attributes
     ----------
@@ -181,8 +185,9 @@ class Dialog(Saved):
         *,
         positive: Any = None,
         groups: ArrayLike | None = None,
+        duplicates: str = "group",
     ) -> None:
-        self._begin(start_from_model(model, X_tune, y_tune, positive, groups))
+        self._begin(start_from_model(model, X_tune, y_tune, positive, groups, duplicates))
 
     def _begin(self, start: DialogStart) -> None:
         """Begin the history with the model at the start."""
@@ -210,6 +215,7 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        duplicates: str = "group",
         n_jobs: int | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
@@ -255,6 +261,11 @@ class Dialog(Saved):
         time : array-like of shape (n_samples,), default=None
             The time of each sample. The certification set holds the latest samples, and the
             predictions for the tuning set come from members trained on earlier samples only.
+        duplicates : {"group", "independent"}, default="group"
+            Whether rows that are equal in all features are copies of one observation, or
+            independent observations, as in a table of a few discrete features. Copies would break
+            a guarantee: the split keeps them together, and the certification set has one of each,
+            so that the guaranteed rates are over different rows.
         n_jobs : int, default=None
             Number of members to fit in parallel.
         random_state : int, RandomState or None, default=None
@@ -309,6 +320,7 @@ class Dialog(Saved):
                 positive=positive,
                 groups=groups,
                 time=time,
+                duplicates=duplicates,
                 n_jobs=n_jobs,
                 random_state=random_state,
                 callback=_with_stop(callback, stop),
@@ -330,13 +342,15 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        duplicates: str = "group",
         random_state: Any = None,
     ) -> SplitSizes:
         """Compute the sizes of the split that :meth:`from_data` makes, without any training.
 
         Parameters
         ----------
-        X, y, committee, tune, certify, guarantee, confidence, positive, groups, time, random_state
+        X, y, committee, tune, certify, guarantee, confidence, positive, groups, time, \
+        duplicates, random_state
             As in :meth:`from_data`; `certify` cannot be a certification set of your own.
 
         Returns
@@ -373,6 +387,7 @@ class Dialog(Saved):
             groups=groups,
             time=time,
             tune=default_tune(committee, tune),
+            duplicates=duplicates,
             random_state=random_state,
         ).sizes
 

@@ -197,6 +197,7 @@ class Ledger:
             preference=str(wanted),
             positive=data.positive,
             confidence=confidence,
+            duplicates="independent" if data.used is None else "group",
         )
         self.accepted.append(Accepted(step, certification_set.name, model))
         return model
@@ -263,7 +264,7 @@ class Ledger:
                 received=None,
             )
         if y is not None:
-            return make_certification_set(X, y, data.committee, "Dialog.accept")
+            return make_certification_set(X, y, data.committee, data.used, "Dialog.accept")
         if self.certification_set is None:
             raise GuaranteeError(
                 "Dialog.accept needs a certification set, and none was set aside. Pass labelled "

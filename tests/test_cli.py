@@ -107,7 +107,10 @@ def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     assert (code, err) == (0, "")
     assert (told["met"], told["certified"], told["exit_code"]) == (True, True, 0)
     assert (told["classes"], told["positive"], told["model"]) == (["no", "yes"], "yes", "m.skops")
-    assert told["n"] == {"all": 300, "train": 180, "tune": 180, "certify": 120, "unused": 0}
+    assert told["n"] == {
+        "all": 300, "train": 180, "tune": 180, "certify": 120, "unused": 0, "copies": 0,
+        "near_copies": 0,
+    }  # fmt: skip
     assert told["columns"]["body"] == "text"
     assert np.sum(told["start"]["counts"]) == 180
     (reply,) = told["replies"]

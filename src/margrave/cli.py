@@ -33,8 +33,8 @@ _OPTIONS = {
     **{
         name: f"--{name}"
         for name in (
-            *("certify", "confidence", "decimal", "dialog", "drop", "encoding", "group", "limit"),
-            *("out", "positive", "report", "strategies", "target", "time"),
+            *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
+            *("group", "limit", "out", "positive", "report", "strategies", "target", "time"),
         )
     },
     "data": "DATA",
@@ -150,6 +150,7 @@ def steer(options: Namespace, command: str) -> int:
             wants,
             confidence=options.confidence,
             certify=certify,
+            duplicates=options.duplicates,
             seed=options.seed,
             n_jobs=options.jobs,
             on_training=bars.training,

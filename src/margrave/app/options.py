@@ -80,6 +80,11 @@ def _steer(parser: _Parser) -> None:
         "certification set."
     )
     parser.add("--time", "COLUMN", text)
+    text = (
+        "Whether rows that are equal in all features are copies of one observation (group, the "
+        "default) or independent observations (independent)."
+    )
+    parser.add("--duplicates", "KIND", text, default="group")
     text = "A column to leave out. Repeat it for further columns."
     parser.add("--drop", "COLUMN", text, action="append", default=[])
     text = (

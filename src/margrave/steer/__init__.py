@@ -29,6 +29,7 @@ from margrave.steer._reply import Comparison, Reply
 from margrave.steer._row_hashes import RowHashes as RowHashes
 from margrave.steer._row_hashes import hash_rows as hash_rows
 from margrave.steer._row_hashes import one_of_each as one_of_each
+from margrave.steer._row_hashes import random_keys as random_keys
 from margrave.steer._rows import CellRows
 from margrave.steer._scorer import SMALLEST_PROBABILITY as SMALLEST_PROBABILITY
 from margrave.steer._scorer import MeanScore as MeanScore
@@ -38,6 +39,7 @@ from margrave.steer._split import SplitError, SplitSizes
 from margrave.steer._split import certification_fraction as certification_fraction
 from margrave.steer._split import rates_within_classes as rates_within_classes
 from margrave.steer._start import DuplicatesWarning
+from margrave.steer._start import check_duplicates as check_duplicates
 from margrave.steer._start import check_positive as check_positive
 from margrave.steer._start import describe_copies as describe_copies
 from margrave.steer._start import describe_near_copies as describe_near_copies

@@ -916,6 +916,11 @@ class Dialog(Saved):
         """The number of samples for training, tuning and certification."""
         return self._sizes
 
+    @property
+    def duplicates(self) -> str:
+        """Whether equal rows are copies of one observation ("group") or "independent" ones."""
+        return "independent" if self._data.used is None else "group"
+
     # The certified model
 
     @property

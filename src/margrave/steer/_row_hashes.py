@@ -72,6 +72,12 @@ def rounding_grid(X: Any) -> Floats:
     return np.array([_grid_step(values) for values in _columns(X)], dtype=np.float64)
 
 
+def random_keys(rows: Hashes, seed: int) -> Floats:
+    """Draw a number in [0, 1) for each row, the same for equal rows."""
+    mixed = _mix(rows ^ _mix(np.array([seed], dtype=np.uint64)))
+    return np.asarray((mixed >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
+
+
 def one_of_each(rows: Hashes | Codes, random_state: Any) -> Codes:
     """Return the position of one of each set of equal rows, drawn at random, in order.
 

@@ -611,10 +611,10 @@ def _single_scorer(committee: FittedMembers, raw: Floats) -> Scorer:
     return Scorer(committee, combine, decimals_for(combine(raw)))
 
 
-def describe_copies(n: int, together: bool) -> str:
+def describe_copies(n: int, duplicates: str) -> str:
     """Describe rows that equal others, and what they mean for a guarantee."""
     rows = "1 row equals an earlier row" if n == 1 else f"{n:,} rows equal an earlier row"
-    if not together:
+    if duplicates == INDEPENDENT:
         return f"{rows} in all features; equal rows count as independent observations."
     return (
         f"{rows} in all features; equal rows were kept together, and the certification set has "
@@ -635,7 +635,7 @@ def _notes(split: TableSplit, has_groups: bool, sizes: SplitSizes) -> tuple[str,
     """Describe, for the certificate, how the certification set was determined."""
     notes = []
     if sizes.copies:
-        notes.append(describe_copies(sizes.copies, split.used is not None))
+        notes.append(describe_copies(sizes.copies, INDEPENDENT if split.used is None else GROUP))
     if sizes.near_copies:
         notes.append(describe_near_copies(sizes.near_copies))
     if has_groups:

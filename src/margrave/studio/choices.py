@@ -12,7 +12,7 @@ import numpy as np
 from margrave import datasets
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
-from margrave.steer import Dialog, SplitSizes
+from margrave.steer import Dialog, SplitSizes, describe_copies, describe_near_copies
 from margrave.studio.views import Record, parts_record, support_record
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def split_sizes(data: Samples, choices: Mapping[str, Any]) -> SplitSizes:
         positive=data.positive,
         groups=data.groups,
         time=data.time,
+        duplicates=choices.get("duplicates", "group"),
         random_state=choices.get("seed", 0),
     )
 
@@ -122,6 +123,10 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
             "The latest rows are the certification set; members are evaluated on rows after those "
             "they were trained on."
         )
+    if sizes.copies:
+        remarks.append(describe_copies(sizes.copies, choices.get("duplicates", "group")))
+    if sizes.near_copies:
+        remarks.append(describe_near_copies(sizes.near_copies))
     return {
         "parts": parts_record(sizes),
         "support": support_record(sizes, choices.get("confidence", 0.95)),

@@ -54,6 +54,7 @@ def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> 
         positive=samples.positive,
         groups=samples.groups,
         time=samples.time,
+        duplicates=choices.get("duplicates", "group"),
         random_state=choices["seed"],
         callback=report,
         stop=handle.stopped,

@@ -249,7 +249,9 @@ def run_command(command):
             pass
     elif program == "curl":
         with serving([]) as url:
-            arguments = [re.sub(r"^http://127.0.0.1:\d+/", url, word) for word in arguments]
+            base, _, token = url.partition("?token=")
+            arguments = [re.sub(r"^http://127.0.0.1:\d+/", base, word) for word in arguments]
+            arguments = [re.sub(r"Bearer .*", f"Bearer {token}", word) for word in arguments]
             curl = [shutil.which("curl") or skip_missing("curl"), "--fail", *arguments]
             done = subprocess.run(curl, capture_output=True, text=True, check=False)  # noqa: S603
             assert done.returncode == 0, done.stderr

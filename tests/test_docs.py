@@ -240,6 +240,8 @@ def run_command(command):
         assert set(named) <= set(optional["optional-dependencies"])
     elif program == "make":
         assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    elif program == "export":  # the value is for readers to choose
+        assert arguments[0].partition("=")[0] in margrave(["studio", "--help"]).stdout, command
     elif ELSEWHERE.search(" ".join(command)):
         options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
         help_text = margrave([arguments[0], "--help"]).stdout

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.studio.serving import connected, serving
+from tests.studio.serving import client_of, serving
 
 from margrave.steer import Dialog
 from margrave.studio import Settings, open_studio, workspace
@@ -156,10 +156,8 @@ def test_a_notebooks_dialog_is_the_same_in_the_page():
     dialog.prefer("fp <= 20", strategies=["move"])
     model = dialog.accept(confidence=0.8)
     url = view(dialog, browser=False)
-    base, _, place = url.partition("#")
-    path = f"/dialogs/{place.split('/')[2]}"
-    settings = Settings.of(port=int(base.rstrip("/").rsplit(":", 1)[1]))
-    with connected(settings) as user:
+    path = f"/dialogs/{url.partition('#')[2].split('/')[2]}"
+    with client_of(url) as user:
         found = user.ok(path)
         assert not found["saved"]
         assert found["used_up"]

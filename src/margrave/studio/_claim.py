@@ -5,6 +5,7 @@ The operating system releases the lock when the process ends, however it ends.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import IO
@@ -31,7 +32,10 @@ def claim_file(database: Path, who: str) -> IO[str]:
     StoreError
         If another process holds the lock; the message names it.
     """
-    file = database.with_name(f"{database.name}.lock").open("a+", encoding="utf-8")
+    path = database.with_name(f"{database.name}.lock")
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    # Not for other users: who can open a file can lock it too.
+    file = os.fdopen(os.open(path, flags, 0o600), "a+", encoding="utf-8")
     try:
         _lock(file)
     except OSError as error:

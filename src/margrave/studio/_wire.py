@@ -111,7 +111,13 @@ class Incoming:
         if self.method == "OPTIONS" and self.header("access-control-request-method"):
             raise Refusal(403, "Other pages may not use this studio.")
         foreign = self.header("sec-fetch-site").lower() not in _OUR_SITES
-        if origin and not _same_origin(origin, host):
+        if origin and not _same_origin(origin, self.scheme, host):
+            if self.scheme == "http" and _same_origin(origin, "https", host):
+                raise Refusal(
+                    403,
+                    "The page was opened with https, but this request came with http: name the "
+                    "address of the proxy with --trusted-proxy, and let it send X-Forwarded-Proto.",
+                )
             foreign = True
         if foreign and not self._opens_page():
             raise Refusal(403, "This request comes from another page; use the page of the studio.")
@@ -203,18 +209,15 @@ class Outgoing:
         await self._send(message)
 
 
-def _same_origin(origin: str, host: str) -> bool:
-    """Whether a page belongs to the studio: its host and port are those of the request.
-
-    The scheme may differ, since a proxy may turn https into http.
-    """
+def _same_origin(origin: str, scheme: str, host: str) -> bool:
+    """Whether a page belongs to the studio: its scheme, host and port are those of the request."""
     try:
         parts = urlsplit(origin.lower())
         port = parts.port
     except ValueError:
         return False
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
-    if usual is None or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+    usual = {"http": 80, "https": 443}.get(scheme)
+    if parts.scheme != scheme or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
         return False
     page = parts.netloc.removesuffix(f":{port}") if port == usual else parts.netloc
     return page == host.lower().removesuffix(f":{usual}")

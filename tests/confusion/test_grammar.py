@@ -142,8 +142,8 @@ def test_examples_in_errors_fit_the_classes(classes, positive):
     assert all(example in str(error) for example in examples)
     known = classes if classes and len(classes) > 1 else [0, 1]
     sizes = Confusion(100 * np.eye(len(known), dtype=int), known, positive=positive)
-    for example in examples:
-        Preference(example).check_counts(sizes)
+    for text in examples:
+        Preference(text).check_counts(sizes)
 
 
 def test_examples_name_known_classes():

@@ -134,6 +134,13 @@ def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound, tuple[int
             return
 
 
+def parse_bounds(
+    text: str, classes: Sequence[Any] | None = None, positive: Any = None
+) -> Iterator[Bound]:
+    """Parse a text bound by bound, and do not check that they can hold together."""
+    return (bound for bound, _ in parse(text, make_examples(classes, positive)))
+
+
 def make_examples(classes: Sequence[Any] | None, positive: Any = None) -> list[str]:
     """Write three bounds, about these classes if they are known."""
     if classes is None or len(classes) < 2:

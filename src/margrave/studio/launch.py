@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from margrave.app.samples import Table, find_table, samples_of
 from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
+from margrave.studio._connections import ACCEPTED, QUEUE, bound_logs, connection_class
 from margrave.studio.choices import Source
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
@@ -53,6 +54,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)  # the loop has set it to the number that it accepts at once
         self._ready()
 
 
@@ -136,6 +139,7 @@ def serve(
             raise
         urls = [url + place for url in settings.urls()]
         server = server_of(studio, lambda: ready(urls))
+        bound_logs()
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -143,6 +147,8 @@ def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
     """The server of a studio; it calls `ready` when it accepts requests."""
     config = uvicorn.Config(
         create_app(studio),
+        http=connection_class(studio.settings.limits),
+        backlog=ACCEPTED,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -8,7 +8,6 @@ import time
 
 import httpx
 import pytest
-
 from tests.studio import running
 from tests.studio.serving import client_of, serving
 

@@ -30,8 +30,15 @@ def claim_file(database: Path, who: str) -> IO[str]:
     Raises
     ------
     StoreError
-        If another process holds the lock; the message names it.
+        If another process holds the lock; the message names it. Also if the file has several
+        names (hard links): each would have a lock of its own, and SQLite a log.
     """
+    names = database.stat().st_nlink
+    if names > 1:
+        raise StoreError(
+            f"The store has {names} names (hard links), and may have only one. Copy it to another "
+            "file, and name that one with --store."
+        )
     path = database.with_name(f"{database.name}.lock")
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
     # Not for other users: who can open a file can lock it too.

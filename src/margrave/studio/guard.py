@@ -121,7 +121,7 @@ class Guard:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
-        request = Incoming(scope, receive)
+        request = Incoming(scope, receive, self.settings.limits.request_seconds)
         outgoing = Outgoing(request, send)
         try:
             response = await self._own_response(request)
@@ -133,11 +133,11 @@ class Guard:
         except Refusal as refusal:
             response = refusal.response
         except Exception:
-            if not request.exceeded:
+            if request.refusal is None:
                 await outgoing.answer(problem_response(500, WENT_WRONG))
                 raise
-        if request.exceeded:
-            response = request.too_large().response
+        if request.refusal is not None:
+            response = request.refusal.response
         if response is not None:
             await outgoing.answer(response)
 

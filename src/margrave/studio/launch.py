@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from margrave.app.samples import Table, find_table, samples_of
 from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
+from margrave.studio._connections import ACCEPTED, QUEUE, bound_logs, connection_class
 from margrave.studio.choices import Source
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
@@ -56,6 +57,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)  # the loop has set it to the number that it accepts at once
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -147,6 +150,7 @@ def serve(
         except BaseException:
             studio.close()
             raise
+<<<<<<< HEAD
         urls = [url + place for url in studio.settings.urls()]
         folders = ExitStack()
 
@@ -156,6 +160,11 @@ def serve(
                 open_browser(urls[0], folders.enter_context(_private_folder()))
 
         server = server_of(studio, accepts_requests, folders.close)
+=======
+        urls = [url + place for url in settings.urls()]
+        server = server_of(studio, lambda: ready(urls))
+        bound_logs()
+>>>>>>> C
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -171,6 +180,8 @@ def server_of(
     proxies = list(studio.settings.proxies)
     config = uvicorn.Config(
         create_app(studio),
+        http=connection_class(studio.settings.limits),
+        backlog=ACCEPTED,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -44,6 +44,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         401: "A token is needed.",
         403: "The request comes from another page.",
         404: "Not found.",
+        408: "Sent too slowly.",
         409: "Not possible at the moment.",
         413: "Too large.",
         415: "Unsupported content type.",

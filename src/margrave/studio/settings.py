@@ -65,6 +65,11 @@ class Limits:
         Number of jobs that run at the same time; by default the number of cores.
     live_bytes : int
         Memory for all dialogs together, in bytes; the others are only in the store.
+    connections, connections_of_address : int
+        Number of open connections, of all clients and of one address. The number of files that
+        the process may open can lower them.
+    request_seconds : int
+        Time in seconds for the headers of a request, and for each part of its body.
     """
 
     upload_bytes: int = 64 * _MIB
@@ -75,6 +80,9 @@ class Limits:
     jobs_waiting: int = 8
     workers: int = field(default_factory=cores)
     live_bytes: int = 1024 * _MIB
+    connections: int = 2_000
+    connections_of_address: int = 1_000
+    request_seconds: int = 20
 
     def __post_init__(self) -> None:
         for limit in fields(self):

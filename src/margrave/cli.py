@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
+from margrave._atomic_write import resolve_file
 from margrave._messages import missing_extra
 from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
@@ -205,17 +206,19 @@ def _check_paths(paths: dict[str, Path | None], data: str) -> None:
     for option, path in paths.items():
         if path is None:
             continue
-        if path.is_dir():
-            raise ValueError(f"{option} must name a file; {path} is a folder.")
-        if not path.absolute().parent.is_dir():
+        try:
+            target = resolve_file(path)
+        except OSError as error:
+            raise ValueError(f"{option} must name a file; {error}") from error
+        if not target.parent.is_dir():
             raise ValueError(
                 f"{option} must be in a folder that exists; there is no {path.parent}."
             )
-        if not os.access(path.absolute().parent, os.W_OK):
+        if not os.access(target.parent, os.W_OK):
             raise ValueError(
-                f"{option} must be in a writable folder; {path.parent} is not writable."
+                f"{option} must be in a writable folder; {target.parent} is not writable."
             )
-        other = owners.setdefault(path.resolve(), option)
+        other = owners.setdefault(target, option)
         if other != option:
             raise ValueError(f"{option} must name a file of its own; {path} is also {other}.")
 

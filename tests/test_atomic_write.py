@@ -109,6 +109,6 @@ def test_a_read_only_file_is_left_alone(tmp_path, monkeypatch):
     path = tmp_path / "table.csv"
     path.write_text("old")
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write any file
-    with pytest.raises(PermissionError, match="table.csv"):
+    with pytest.raises(PermissionError, match="table"):
         write_table(FRAME, path)
     assert path.read_text() == "old"

@@ -12,8 +12,8 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,8 +26,12 @@ from margrave.app.options import make_parser
 
 if TYPE_CHECKING:
     from margrave.app.request import Outcome
+    from margrave.steer import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
+
+# What wrong input never raises, but a model with wrong content does.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError)
 
 # The options and arguments that give the parameters of the library.
 _OPTIONS = {
@@ -232,18 +236,33 @@ def _check_text_format(path: Path, options: Namespace) -> None:
         )
 
 
+@contextmanager
+def _load_model(path: Path) -> Iterator[SteeredClassifier]:
+    """Load a model; report it as damaged if the block fails for a reason that no input has."""
+    from margrave.steer import FileError, SteeredClassifier
+
+    model = SteeredClassifier.load(path)
+    try:
+        yield model
+    except _FAULTS as error:
+        raise FileError(
+            f"{path.name!r} cannot be used: it is damaged, or another version of a package wrote "
+            f"it ({type(error).__name__}: {error}). Train and save the model again.",
+            code="damaged",
+            name=path.name,
+        ) from error
+
+
 def predict(options: Namespace) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
     from margrave.app.predictions import predict_folder, predict_rows, select_features
     from margrave.app.tables import csv_text, read_table, write_table
-    from margrave.steer import SteeredClassifier
 
     new, out = options.new, options.out
     _check_text_format(new, options)
     if not new.is_dir():
         _check_paths({"--out": out}, str(new))
-    classifier = SteeredClassifier.load(options.model)
-    with _use_cluster(options.cluster):
+    with _load_model(options.model) as classifier, _use_cluster(options.cluster):
         if new.is_dir():
             record = predict_folder(classifier, new, out)
         else:
@@ -274,19 +293,18 @@ def check(options: Namespace) -> int:
     from margrave.app.samples import Table, read_labels
     from margrave.app.tables import read_table
     from margrave.app.terminal import Printer
-    from margrave.steer import SteeredClassifier
 
     labelled, target = options.labelled, options.target
     _check_text_format(labelled, options)
-    classifier = SteeredClassifier.load(options.model)
-    if labelled.is_dir():
-        result = check_folder(classifier, labelled, target)
-    else:
-        frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
-        table = Table(frame, labelled.name, labelled, encoding=options.encoding)
-        y = read_labels(table, target, classifier.classes_)
-        X, _ = select_features(classifier, table.frame.drop(columns=target))
-        result = classifier.check(X, y)
+    with _load_model(options.model) as classifier:
+        if labelled.is_dir():
+            result = check_folder(classifier, labelled, target)
+        else:
+            frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
+            table = Table(frame, labelled.name, labelled, encoding=options.encoding)
+            y = read_labels(table, target, classifier.classes_)
+            X, _ = select_features(classifier, table.frame.drop(columns=target))
+            result = classifier.check(X, y)
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
     printer.section(f"On {result.confusion.n:,} rows of {labelled.name}", str(result.confusion))
@@ -295,9 +313,9 @@ def check(options: Namespace) -> int:
 
 def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
-    from margrave.steer import SteeredClassifier
-
-    sys.stdout.write(replace_control(SteeredClassifier.load(options.model).model_card()))
+    with _load_model(options.model) as classifier:
+        text = classifier.model_card()
+    sys.stdout.write(replace_control(text))
     return 0
 
 

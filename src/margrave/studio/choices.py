@@ -12,12 +12,8 @@ import numpy as np
 from margrave import datasets
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
-<<<<<<< HEAD
-from margrave.steer import Dialog, SplitSizes, describe_copies, describe_near_copies
-=======
 from margrave.confusion import Preference, parse_bounds
-from margrave.steer import Dialog, SplitSizes
->>>>>>> C
+from margrave.steer import Dialog, SplitSizes, describe_copies, describe_near_copies
 from margrave.studio.views import Record, parts_record, support_record
 
 if TYPE_CHECKING:

@@ -150,7 +150,6 @@ def serve(
         except BaseException:
             studio.close()
             raise
-<<<<<<< HEAD
         urls = [url + place for url in studio.settings.urls()]
         folders = ExitStack()
 
@@ -160,11 +159,7 @@ def serve(
                 open_browser(urls[0], folders.enter_context(_private_folder()))
 
         server = server_of(studio, accepts_requests, folders.close)
-=======
-        urls = [url + place for url in settings.urls()]
-        server = server_of(studio, lambda: ready(urls))
         bound_logs()
->>>>>>> C
         asyncio.run(server.serve(sockets=[listener]))
 
 

@@ -1,8 +1,8 @@
 """Find, and where possible install, the programs that some tests need from the system's packages.
 
-``python tools/system.py chromium nginx postgresql`` installs what is missing, as root with apt-get: on a
-terminal after a question, elsewhere only if the environment variable CI is set. It never fails:
-tests find the programs with the same functions, and skip what is not there.
+``python tools/system.py chromium nginx postgresql`` installs what is missing, as root with apt-get:
+on a terminal after a question, elsewhere only if the environment variable CI is set. It never
+fails: tests find the programs with the same functions, and skip what is not there.
 """
 
 from __future__ import annotations

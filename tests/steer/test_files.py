@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -467,3 +468,17 @@ def test_files_do_not_import_what_scikit_learn_only_wraps():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert ran.stdout == "False False\n"
+
+
+def test_several_threads_read_at_once(tmp_path):
+    def load(_):
+        with pytest.raises(FileError):
+            SteeredClassifier.load(tmp_path / "missing.skops")
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns as often as they can
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(load, range(2000)))
+    finally:
+        sys.setswitchinterval(interval)

@@ -500,3 +500,16 @@ def test_files_do_not_import_what_scikit_learn_only_wraps():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert ran.stdout == "False False\n"
+
+
+class Modules(dict):
+    """The modules of the process, as another thread may be reading them."""
+
+    def update(self, *_more):
+        raise AssertionError("modules were changed")
+
+
+def test_a_file_is_read_without_changes_that_other_threads_could_see(model_file, monkeypatch):
+    SteeredClassifier.load(model_file)  # the first imports skops
+    monkeypatch.setattr(sys, "modules", Modules(sys.modules))
+    assert SteeredClassifier.load(model_file)

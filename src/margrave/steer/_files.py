@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
@@ -89,6 +90,9 @@ def _is_known(name: str) -> bool:
     return isinstance(found, type) and found.__module__.startswith("margrave.")
 
 
+_importing = Lock()  # the modules of the process are changed while skops is imported
+
+
 @contextmanager
 def _without_wrappers() -> Iterator[None]:
     """Hide scikit-learn's array wrappers from skops, which imports all of them.
@@ -107,7 +111,10 @@ def _without_wrappers() -> Iterator[None]:
 
 def _skops() -> ModuleType:
     try:
-        with _without_wrappers():
+        with _importing:
+            if "skops.io" not in sys.modules:
+                with _without_wrappers():
+                    import_module("skops.io")
             import skops.io
     except ModuleNotFoundError as error:
         raise ImportError(missing_extra("A saved model or dialog", "skops", "app")) from error

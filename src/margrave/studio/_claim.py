@@ -5,22 +5,11 @@ The operating system releases the lock when the process ends, however it ends.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import IO
 
+from margrave._file_lock import lock_file
 from margrave.studio._engine import StoreError
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[str]) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def claim_file(database: Path, who: str) -> IO[str]:
@@ -33,7 +22,7 @@ def claim_file(database: Path, who: str) -> IO[str]:
     """
     file = database.with_name(f"{database.name}.lock").open("a+", encoding="utf-8")
     try:
-        _lock(file)
+        lock_file(file, wait=False)
     except OSError as error:
         file.seek(0)
         holder = file.read().strip()

@@ -63,11 +63,11 @@ test test-full quick wording durations docs reproduce scale: export OMP_NUM_THRE
 unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/.test  ## set up and run the checks, in about five minutes
-	@$(BIN)/python tools/system.py chromium postgresql
+	@$(BIN)/python tools/system.py chromium nginx postgresql
 	@$(MAKE) --no-print-directory -j3 --output-sync lint docs pytest GALLERY=0
 
 test-full: $(VENV)/.typescript $(VENV)/.torch  ## the same and all that takes long or needs more: torch, TypeScript
-	@$(BIN)/python tools/system.py chromium postgresql
+	@$(BIN)/python tools/system.py chromium nginx postgresql
 	@$(MAKE) --no-print-directory -j3 --output-sync lint docs pytest OPTIONS=--full
 
 # The plus sign lets the dots appear while --output-sync collects what the others print.

@@ -62,8 +62,10 @@ def studio(table: str, folder: str, *more: str) -> Iterator[tuple[httpx.Client, 
         if process.stdout is None:
             raise RuntimeError("The studio has no output.")
         url = process.stdout.readline().split(": ", 1)[1].strip()
-        base, _, place = url.partition("#/d/")
-        with httpx.Client(base_url=base, headers={"X-Margrave": "1"}, timeout=300) as client:
+        address, _, place = url.partition("#/d/")
+        base, _, token = address.partition("?token=")
+        headers = {"X-Margrave": "1", "Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=base, headers=headers, timeout=300) as client:
             path = f"/api/dialogs/{place.split('/')[0]}"
             job = client.get(path).json()["job"]
             if job is not None:
@@ -113,7 +115,7 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
             yield replies(client, path, dialog, requests(dialog)[:: 1 if n_rows is None else 5])
             yield durable_steps(dialog, 100 if n_rows is None else 8)
             if chromium() is not None:
-                yield from page(client, path, str(client.base_url), STEPS if n_rows is None else 8)
+                yield from page(client, path, STEPS if n_rows is None else 8)
 
 
 def replies(client: httpx.Client, path: str, dialog: Dialog, limits: list[str]) -> Comparison:
@@ -151,9 +153,15 @@ def durable_steps(dialog: Dialog, n_steps: int) -> Comparison:
     return Comparison(what, "0.05 s", float(np.percentile(seconds, 95)), 0.05, 1.0)
 
 
-def page(client: httpx.Client, path: str, base: str, steps: int) -> Iterator[Comparison]:
+def address(client: httpx.Client) -> str:
+    """The address to open in a browser, with the token."""
+    token = client.headers["Authorization"].removeprefix("Bearer ")
+    return f"{client.base_url}?token={token}"
+
+
+def page(client: httpx.Client, path: str, steps: int) -> Iterator[Comparison]:
     """Time the first paint and undo with a long history, and measure the size of the page."""
-    at = f"{base}#/d/{path.rsplit('/', 1)[1]}/frontier"
+    at = f"{address(client)}#/d/{path.rsplit('/', 1)[1]}/frontier"
     executable = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])

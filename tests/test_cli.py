@@ -23,7 +23,7 @@ from margrave import _atomic_write, cli, datasets
 from margrave.app import request
 from margrave.steer import Dialog, SteeredClassifier, _strategies
 from margrave.steer._dialog import History
-from margrave.steer._ledger import Ledger
+from margrave.steer._acceptance import Acceptances
 
 
 @pytest.fixture
@@ -60,7 +60,8 @@ def ready(dialog, monkeypatch):
         fresh = copy.copy(dialog)
         fresh._path = None  # as no file was named yet
         fresh._history = History([dialog.history[0]])
-        fresh._ledger = Ledger(dialog._ledger.certification_set, ())
+        kept, ledger = dialog._acceptances, settings["ledger"]
+        fresh._acceptances = Acceptances(kept.certification_set, kept.rows, (), ledger=ledger)
         return fresh
 
     monkeypatch.setattr(request.Dialog, "from_data", from_data)
@@ -107,7 +108,10 @@ def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     assert (code, err) == (0, "")
     assert (told["met"], told["certified"], told["exit_code"]) == (True, True, 0)
     assert (told["classes"], told["positive"], told["model"]) == (["no", "yes"], "yes", "m.skops")
-    assert told["n"] == {"all": 300, "train": 180, "tune": 180, "certify": 120, "unused": 0}
+    assert told["n"] == {
+        "all": 300, "train": 180, "tune": 180, "certify": 120, "unused": 0, "copies": 0,
+        "near_copies": 0,
+    }  # fmt: skip
     assert told["columns"]["body"] == "text"
     assert np.sum(told["start"]["counts"]) == 180
     (reply,) = told["replies"]

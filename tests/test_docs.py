@@ -240,6 +240,8 @@ def run_command(command):
         assert set(named) <= set(optional["optional-dependencies"])
     elif program == "make":
         assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    elif program == "export":  # the value is for readers to choose
+        assert arguments[0].partition("=")[0] in margrave(["studio", "--help"]).stdout, command
     elif ELSEWHERE.search(" ".join(command)):
         options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
         help_text = margrave([arguments[0], "--help"]).stdout
@@ -249,7 +251,9 @@ def run_command(command):
             pass
     elif program == "curl":
         with serving([]) as url:
-            arguments = [re.sub(r"^http://127.0.0.1:\d+/", url, word) for word in arguments]
+            base, _, token = url.partition("?token=")
+            arguments = [re.sub(r"^http://127.0.0.1:\d+/", base, word) for word in arguments]
+            arguments = [re.sub(r"Bearer .*", f"Bearer {token}", word) for word in arguments]
             curl = [shutil.which("curl") or skip_missing("curl"), "--fail", *arguments]
             done = subprocess.run(curl, capture_output=True, text=True, check=False)  # noqa: S603
             assert done.returncode == 0, done.stderr

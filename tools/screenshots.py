@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.studio import studio, time_request, wait_for_job
+from benchmarks.studio import address, studio, time_request, wait_for_job
 from playwright.sync_api import Browser, Page, sync_playwright
 from tools.system import chromium
 
@@ -32,14 +32,14 @@ def main() -> int:
     """Make all of them."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder, studio("spambase", folder) as (client, path, _):
-        base = str(client.base_url)
+        base = address(client)
         for want, at in (("fp <= 40", 0), ("fp <= 20", 1), ("fn <= 60", 1), ("fp <= 20", 3)):
             time_request(client, path, want, at, None)
         client.post(f"{path}/goto", json={"step": 2})
         table = client.get(path).json()["table"]["id"]
         body = {"table": table, "target": "target", "kind": "program", "levels": 5}
         begun = client.post("/api/dialogs", json=body).json()
-        wait_for_job(client, begun["job"]["id"])
+        wait_for_job(client, begun["job"])
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
@@ -49,7 +49,7 @@ def main() -> int:
             program = f"{base}#/d/{begun['dialog']['id']}/program"
             shot(browser, program, "program", "svg [role=button], svg [tabindex]", TALL)
             job = client.post(f"{path}/accept", json={"confidence": 0.95}).json()
-            wait_for_job(client, job["id"])
+            wait_for_job(client, job)
             shot(browser, f"{here}/accept", "accept", ".certificate-sheet", TALL)
             browser.close()
     return 0

@@ -1,7 +1,7 @@
 """Find, and where possible install, the programs that some tests need from the system's packages.
 
-``python tools/system.py chromium postgresql`` installs what is missing, as root with apt-get. It
-never fails: tests find the programs with the same functions, and skip what is not there.
+``python tools/system.py chromium nginx postgresql`` installs what is missing, as root with apt-get.
+It never fails: tests find the programs with the same functions, and skip what is not there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ APPLICATIONS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
+ADMINISTRATION = os.pathsep.join(("/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
 SERVERS = (  # where Debian, Red Hat and Homebrew keep the programs that are not in PATH
     "/usr/lib/postgresql/*/bin",
     "/usr/pgsql-*/bin",
@@ -35,6 +36,12 @@ def chromium() -> Path | None:
     return None
 
 
+def nginx() -> Path | None:
+    """Return the web server's executable, which is often in no PATH but root's."""
+    found = shutil.which("nginx") or shutil.which("nginx", path=ADMINISTRATION)
+    return Path(found) if found else None
+
+
 def postgresql() -> Path | None:
     """Return the folder with the newest server's programs (initdb, pg_ctl)."""
     kept = [folder for pattern in SERVERS for folder in Path("/").glob(pattern[1:])]
@@ -46,7 +53,7 @@ def postgresql() -> Path | None:
     return None
 
 
-PROGRAMS = {"chromium": chromium, "postgresql": postgresql}
+PROGRAMS = {"chromium": chromium, "nginx": nginx, "postgresql": postgresql}
 """How to find each program, by the name of its package in Debian."""
 
 

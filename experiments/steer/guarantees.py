@@ -134,7 +134,9 @@ def certify_all(
     rivals = {name: (f(certify.raw), f(test.raw)) for name, f in fit_rivals(dialog).items()}
     start = dialog.history[0].candidate
     rivals[START] = certify.scores(start.scorer), test.scores(start.scorer)
-    certification_set = make_certification_set(certify.X, certify.y, certify.committee, "the study")
+    certification_set = make_certification_set(
+        certify.X, certify.y, certify.committee, None, "the study"
+    )
     y_tune = dialog._data.codes
     cases = []
     for side, percent in supported_limits(certify.y, percents):

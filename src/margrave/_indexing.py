@@ -41,12 +41,17 @@ def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
     if hasattr(X, "iloc"):
         try:
             return X.iloc[at]
-        except NotImplementedError as error:  # a lazy data frame
-            raise TypeError(
-                f"Rows must be in memory; got a {type(X).__name__} of {type(X).__module__}, which "
-                "cannot select rows. Load it into memory, or use margrave.scale."
-            ) from error
+        except NotImplementedError as error:
+            raise lazy_rows(X) from error
     return [X[i] for i in at] if isinstance(X, list | tuple) else _as_sliceable(X)[at]
+
+
+def lazy_rows(X: Any) -> TypeError:
+    """Make the error that X is a lazy data frame."""
+    return TypeError(
+        f"Rows must be in memory; got a {type(X).__name__} of {type(X).__module__}, which cannot "
+        "select rows. Load it into memory, or use margrave.scale."
+    )
 
 
 def count_rows(X: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 # A class that reads as a name within a sentence: it starts with a letter and has no spaces.
 _NAME = re.compile(r"[^\W\d]\w*(?:[-./]\w+)*")
+_MAX_TEXT = 200  # characters that are compared with names: a comparison takes quadratic time
 _SENTENCE_WORDS = {
     *("a", "all", "and", "are", "at", "in", "is", "no", "none", "not", "of", "on", "or"),
     *("predicted", "rejected", "samples", "the"),
@@ -70,7 +71,7 @@ def near_names(text: str, known: Iterable[str]) -> list[str]:
     ['heart_statlog']
     """
     lower = {name.lower(): name for name in known}
-    text = text.lower()
+    text = text.lower()[:_MAX_TEXT]
     # A name that contains the whole text contains its words too.
     words = re.findall(r"[^\W_]{3,}", text)
     containing = [name for name in lower if any(word in name for word in words)]

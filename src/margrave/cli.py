@@ -33,8 +33,8 @@ _OPTIONS = {
     **{
         name: f"--{name}"
         for name in (
-            *("certify", "confidence", "decimal", "dialog", "drop", "encoding", "group", "limit"),
-            *("out", "positive", "report", "strategies", "target", "time"),
+            *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
+            *("group", "limit", "out", "positive", "report", "strategies", "target", "time"),
         )
     },
     "data": "DATA",
@@ -150,6 +150,7 @@ def steer(options: Namespace, command: str) -> int:
             wants,
             confidence=options.confidence,
             certify=certify,
+            duplicates=options.duplicates,
             seed=options.seed,
             n_jobs=options.jobs,
             on_training=bars.training,
@@ -306,8 +307,6 @@ def studio(options: Namespace) -> int:
             "--target, --positive, --encoding and --decimal need DATA, which is missing."
         )
     _print_stage("Starting the studio ...")  # the imports take seconds
-    import webbrowser
-
     try:
         from margrave.studio.launch import Beginning, serve
         from margrave.studio.settings import Settings
@@ -320,16 +319,21 @@ def studio(options: Namespace) -> int:
         for place, url in zip(("Margrave studio", "From other machines"), urls, strict=False):
             sys.stdout.write(f"{place}: {url}\n")
         sys.stdout.flush()
-        if options.browser:
-            webbrowser.open(urls[0])
 
     port, begin = options.port, None
-    settings = Settings.of(options.host, port or 0, options.store, options.token)
+    settings = Settings.of(
+        options.host,
+        port or 0,
+        options.store,
+        os.environ.get("MARGRAVE_TOKEN") or None,
+        hosts=options.public_host,
+        proxies=options.trusted_proxy,
+    )
     if options.data is not None:
         begin = Beginning(options.data, *table)
         _print_stage(f"Reading {options.data} ...")
     try:
-        serve(settings, port, begin, ready)
+        serve(settings, port, begin, ready, browser=options.browser)
     except StoreError as error:
         raise ValueError(str(error)) from error
     return 0

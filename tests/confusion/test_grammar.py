@@ -1,10 +1,13 @@
 """The texts that a preference is parsed from: synonyms, sentences, and errors with codes."""
 
+import contextlib
 import json
+import time
+from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from margrave import Confusion, Preference
@@ -139,8 +142,8 @@ def test_examples_in_errors_fit_the_classes(classes, positive):
     assert all(example in str(error) for example in examples)
     known = classes if classes and len(classes) > 1 else [0, 1]
     sizes = Confusion(100 * np.eye(len(known), dtype=int), known, positive=positive)
-    for example in examples:
-        Preference(example).check_counts(sizes)
+    for text in examples:
+        Preference(text).check_counts(sizes)
 
 
 def test_examples_name_known_classes():
@@ -201,7 +204,76 @@ def test_any_text_is_parsed_or_refused_with_a_code(text):
         "fp <= 5 and " * 200 + "x",
         "at most " * 50_000,
         "false" + " -" * 100_000,
+        "errors(" + " " * 100_000 + "->" + " " * 100_000,
+        "errors(a" + " " * 100_000 + "-> b" + " " * 100_000 + "x)",
+        "recall(" + "\n" * 200_000,
+        "recall of " + "'a''" * 50_000,
+        "a." * 100_000 + "-",
     ],
 )
 def test_long_texts_are_refused_soon(text):
     failing(text)  # in quadratic time the test would not end
+
+
+pieces = [
+    "a",
+    "a-",
+    "a.",
+    " ",
+    "\n",
+    '"',
+    "'",
+    '""',
+    "(",
+    ")",
+    "->",
+    "-",
+    "<",
+    ",",
+    "1",
+    "1,000",
+    "é",
+]
+pieces += [
+    "and ",
+    "recall(",
+    "errors(",
+    "fp <= 5, ",
+    "of ",
+    "no ",
+    "false ",
+    "%",
+    "is ",
+    "predicted ",
+]
+long_texts = st.lists(
+    st.tuples(st.sampled_from(pieces), st.sampled_from([1, 2, 500, 20_000])), min_size=1, max_size=5
+)
+
+
+def seconds_of(text):
+    """The processor time for a text, whatever else the machine does."""
+    start = time.thread_time()
+    with contextlib.suppress(PreferenceError):
+        Preference(text)
+    return time.thread_time() - start
+
+
+@cache
+def seconds_of_bounds():
+    return seconds_of("fp <= 5, " * 2_200)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["", "recall(", "errors(a -> ", "recall of ", "fp <= "]), long_texts)
+@example("recall(", [(" ", 20_000)])
+def test_a_long_text_takes_about_as_long_as_one_with_as_many_bounds(start, parts):
+    text = start + "".join((piece * times)[: 20_000 // len(parts)] for piece, times in parts)
+    # In quadratic time it would be a hundred times as long.
+    assert seconds_of(text) < 5 * seconds_of_bounds()
+
+
+def test_a_message_quotes_the_start_of_a_long_word():
+    error = failing("a" * 20_000)
+    assert len(error.summary) < 500
+    assert error.fields["word"] == "a" * 20_000

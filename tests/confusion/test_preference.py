@@ -1,5 +1,7 @@
 import itertools
 import pickle
+import time
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -466,3 +468,29 @@ def test_the_positive_class_of_the_matrix_is_meant():
     assert Preference("fp <= 7").in_rates(matrix) == Preference("fp <= 10%")
     with pytest.raises(PreferenceError, match=r"'fp <= 7'.*\b3\b"):
         Preference("fp <= 7").in_rates(Confusion(matrix.counts, "abc"))
+
+
+def test_limits_on_many_classes_take_little_memory():
+    text = ", ".join(f"recall(c{number}) >= 1%" for number in range(300))
+    tracemalloc.start()
+    try:
+        Preference(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50 * 2**20  # a dense row of the matrix for each limit would take 800 MB
+
+
+def seconds_of_conflict(word):
+    others = ", ".join(f"recall(c{number}) >= 1%" for number in range(20))
+    start = time.thread_time()
+    with pytest.raises(PreferenceError) as caught:
+        Preference(f"{word} <= 5, {word} >= 6, {others}")
+    assert caught.value.fields["bounds"] == [f"{word} <= 5", f"{word} >= 6"]
+    return time.thread_time() - start
+
+
+def test_a_conflict_on_the_positive_class_is_not_explained_for_every_class():
+    seconds_of_conflict("fp(a)")  # imports the solver
+    # An explanation for each of the 21 classes would take 21 times as long.
+    assert seconds_of_conflict("fp") < 8 * seconds_of_conflict("fp(a)")

@@ -77,7 +77,7 @@ def roles_of(X, y, seed=0, certify=0.2):
     draw = Draw.of(X, y, seed)
     roles = draw.steering_roles(certify)
     found = draw.blocks.reduce(
-        lambda number, _, y, roles: roles.of(number, y)[0], np.concatenate, roles, numbered=True
+        lambda number, X, y, roles: roles.of(number, X, y)[0], np.concatenate, roles, numbered=True
     )
     return roles, found
 
@@ -299,7 +299,7 @@ def test_rows_that_the_model_was_built_from_are_recognized(synchronous):
     model = SteeredClassifier(LogisticRegression(), preference="fp <= 10%", random_state=0)
     model.fit(X, y)  # in memory: it knows its rows
     for function in (scale.check, scale.recertify):
-        with pytest.raises(GuaranteeError, match=rf"scale\.{function.__name__}.*\b1500\b"):
+        with pytest.raises(GuaranteeError, match=rf"scale\.{function.__name__}.*\b1,500\b"):
             function(model, *blocks(X, y, 400))
     mixed = np.concatenate([X[:100], new]), np.concatenate([y[:100], labels])
     assert scale.check(model, *blocks(*mixed, 400)) == model.check(*mixed)
@@ -484,3 +484,29 @@ def test_methods_in_memory_name_the_scale_package_for_lazy_data_frames():
     frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
     with pytest.raises(TypeError, match=r"margrave\.scale"):
         Dialog.from_data(frame[["a"]], frame["y"])
+
+
+def test_copies_of_a_row_have_one_role_and_certify_once(synchronous):
+    X, y = normal(3000, 3)
+    of = np.random.default_rng(0).permutation(np.repeat(np.arange(3000), 3))
+    X, y = X[of], y[of]
+    roles, found = roles_of(*blocks(X, y, 1000), certify=0.2)
+    counts = np.zeros((3000, 3), dtype=int)
+    np.add.at(counts, (of, found), 1)
+    assert (np.sort(counts, axis=1) == [0, 0, 3]).all()
+    model = SteeredClassifier(Known(), preference="fp <= 20%", random_state=0)
+    certificate = scale.fit(model, *blocks(X, y, 1000)).certificate_
+    assert certificate.confusion.n == pytest.approx(600, abs=60)
+    assert model.parts_["certify"] == certificate.confusion.n
+    assert any(f"{2 * certificate.confusion.n:,}" in note for note in certificate.notes)
+
+
+def test_equal_rows_may_be_independent(synchronous):
+    X, y = normal(3000, 3)
+    X = np.round(X * 2)
+    model = SteeredClassifier(
+        Known(), preference="fp <= 50%", duplicates="independent", random_state=0
+    )
+    assert scale.fit(model, *blocks(X, y, 1000)).certificate_.confusion.n == 600
+    with pytest.raises(ValueError, match="duplicates"):
+        scale.fit(model.set_params(duplicates="both"), *blocks(X, y, 1000))

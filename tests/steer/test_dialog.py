@@ -845,7 +845,8 @@ def test_tuning_samples_do_not_certify():
 
 def test_samples_of_which_many_are_alike_may_certify():
     coarse = np.round(X[:, :2])
-    dialog = Dialog(LogisticRegression().fit(coarse[TRAIN], Y[TRAIN]), coarse[TUNE], Y[TUNE])
+    model = LogisticRegression().fit(coarse[TRAIN], Y[TRAIN])
+    dialog = Dialog(model, coarse[TUNE], Y[TUNE], duplicates="independent")
     dialog.prefer("fn <= 50%", strategies=["move"])
     certificate = dialog.accept(coarse[TRAIN], Y[TRAIN]).certificate_
     assert certificate.confusion.counts.sum(axis=1).tolist() == (

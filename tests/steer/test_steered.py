@@ -414,9 +414,9 @@ def test_a_new_certificate_on_fresh_samples(guaranteed):
 
 def test_a_new_certificate_needs_samples_that_fit(guaranteed):
     with pytest.raises(GuaranteeError, match=r"\b8\b.*\bspam\b"):
-        guaranteed.recertify(X[:4], ["ham", "spam", "ham", "spam"])
+        guaranteed.recertify(X[:4] + 0.5, ["ham", "spam", "ham", "spam"])
     with pytest.raises(GuaranteeError, match=r"\bspam\b"):
-        guaranteed.recertify(X[CODES == 0], Y[CODES == 0])
+        guaranteed.recertify(X[CODES == 0] + 0.5, Y[CODES == 0])
     with pytest.raises(ValueError, match="'eggs'"):
         guaranteed.recertify(X, np.full(N, "eggs"))
 

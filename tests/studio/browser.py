@@ -76,12 +76,13 @@ class Window:
     browser : Browser
         Where it is opened.
     url : str
-        The studio's.
+        The studio's, with its token.
     """
 
     def __init__(self, browser: Browser, url: str):
         self.page, self.watch = new_page(browser, reduced_motion=True)
-        self.url = url
+        self.page.goto(url)
+        self.url = self.page.url.partition("#")[0]  # without the token; the cookie is enough
 
     def show(self, place: str = "", *, allow: tuple[str, ...] = (), fresh: bool = False) -> Page:
         """The page at a place; it is loaded anew if `fresh`, or if no place is named."""

@@ -64,7 +64,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 
 class Served(NamedTuple):
-    """A server in this process, which has all imported already."""
+    """A server in this process, which has all imported already; its URL has the token."""
 
     url: str
     user: Client
@@ -74,7 +74,7 @@ class Served(NamedTuple):
 def studio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server for all tests of a process; what one of them makes, the others see."""
     with serving(tmp_path_factory.mktemp("studio")) as (studio, client):
-        yield Served(f"http://127.0.0.1:{studio.settings.port}/", client)
+        yield Served(studio.settings.urls()[0], client)
 
 
 @pytest.fixture(scope="session")

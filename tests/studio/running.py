@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 PROGRAM = (sys.executable, "-m", "margrave", "studio")
-READY = re.compile(r".*(http://\S+)\s*")
+READY = re.compile(r".*(https?://\S+)\s*")
 Handler = Callable[[int, FrameType | None], object] | int
 
 
@@ -32,7 +32,7 @@ def interrupted_by(handler: Handler) -> Iterator[None]:
 
 
 class Studio:
-    """A running server; `url` is what it has printed, with a slash at the end.
+    """A running server; `url` is what it has printed, with its token.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class Studio:
         Added to the environment.
     interrupt : signal handler, optional
         `signal.SIG_IGN` starts it as a job in the background, which ignores Ctrl-C.
+    browser : str, optional
+        A program that it opens as the browser, with the address as its argument.
     """
 
     def __init__(
@@ -61,17 +63,25 @@ class Studio:
         seconds: float = 90,
         environment: dict[str, str] | None = None,
         interrupt: Handler = signal.default_int_handler,
+        browser: str | None = None,
     ):
         self.store = store or f"sqlite:///{folder / 'studio.db'}"
         self.log = folder / "studio.log"
-        command = [*PROGRAM, *arguments, "--port", str(port), "--no-browser", "--store", self.store]
+        command = [*PROGRAM, *arguments, "--port", str(port), "--store", self.store]
+        command += ["--no-browser"] if browser is None else ["--browser"]
         with self.log.open("ab") as log, interrupted_by(interrupt):
             self.process = subprocess.Popen(  # noqa: S603 - our own command
                 command,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": "1",
+                    "XDG_DATA_HOME": str(folder),  # where a token is kept if the store is no file
+                    "BROWSER": browser or "",
+                    **(environment or {}),
+                },
                 start_new_session=True,  # its workers can be ended with it
             )
         self._printed: queue.Queue[str | None] = queue.Queue()

@@ -91,7 +91,7 @@ def serving(
         thread.start()
         assert up.wait(60)
         try:
-            with connected(settings) as client:
+            with connected(studio.settings) as client:
                 yield studio, client
         finally:
             server.should_exit = True
@@ -100,19 +100,21 @@ def serving(
 
 @contextmanager
 def connected(settings: Settings, **options: object) -> Iterator[Client]:
-    """A client of a studio; with a token it is a user of its own."""
+    """A client of a studio; if that has several users, it is one of its own."""
     with client_of(f"http://127.0.0.1:{settings.port}", **options) as client:
-        if settings.token is not None:
-            client.ok("/session", {"token": settings.token})
+        client.ok("/session", {"token": settings.token})
         yield client
 
 
 @contextmanager
 def client_of(url: str, **options: object) -> Iterator[Client]:
-    """A client of the studio at an address."""
+    """A client of the studio at an address, with the token in it if there is one."""
+    where = httpx.URL(url)
+    token = where.params.get("token")
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     with httpx.Client(
-        base_url=url.partition("#")[0],
-        headers={"X-Margrave": "1"},
+        base_url=where.copy_with(query=None, fragment=None),
+        headers={"X-Margrave": "1", **headers},
         timeout=120,
         trust_env=False,
         **options,

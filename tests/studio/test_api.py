@@ -519,11 +519,84 @@ def test_a_word_that_is_not_known_is_told_without_marks(client, dialog):
 
 
 @pytest.mark.parametrize("bound", ["fp <= 5", "fp at most 5"])
-def test_so_many_limits_are_refused_before_they_are_parsed(client, dialog, bound):
+def test_so_many_limits_are_refused_before_they_are_checked(client, dialog, bound):
     for separator in (", ", " and ", "\n", "and "):
         answer = client.post(f"{dialog}/prefer", {"wants": [separator.join([bound] * 61)]})
-        assert answer.status_code == 400
+        assert (answer.status_code, answer.json()["code"]) == (400, "too_many")
         assert "61" in answer.json()["error"]
+
+
+def test_only_parsed_limits_count(client, dialog):
+    limit = f"recall({','.join('a' * 100)}) >= 90%"
+    answer = client.post(f"{dialog}/read", {"wants": [limit.replace("(", '("').replace(")", '")')]})
+    assert answer.json()["code"] == "unknown_class"
+
+
+def test_edits_and_earlier_limits_count(client):
+    edits = [{"true": "neg", "predicted": "pos", "to": 30}] * 61
+    name = client.dialog("pima", members=["logistic"])
+    assert client.ok(f"{name}/read", {"edits": edits})["code"] == "too_many"
+    words = ("fp", "fn", "alarms", "errors", "correct")  # as counts that everything meets
+    sixty = [f"{word} >= {n}" for n in range(12) for word in words]
+    client.asked(name, *(", ".join(sixty[at::3]) for at in range(3)), strategies=CHEAP)
+    assert client.ok(f"{name}/read", {"wants": ["recall >= 1%"]})["code"] == "too_many"
+    answer = client.post(f"{name}/prefer", {"wants": ["recall >= 1%"]})
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many")
+    alone = client.ok(f"{name}/read", {"wants": ["recall >= 1%"], "keep": False})
+    assert alone["error"] is None
+
+
+HUGE = (
+    "9" * 400,
+    "9" * 5000,
+    "-" + "9" * 400,
+    "1e400",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "[" * 10**5,
+)
+
+
+@pytest.mark.parametrize("number", HUGE, ids=lambda number: number[:9])
+def test_numbers_out_of_range_are_refused_in_every_place(client, table, dialog, number):
+    choices = {"table": table, "target": "target"}
+    places = [
+        ("/dialogs", choices | {"certify": "@"}),
+        ("/dialogs", choices | {"confidence": "@"}),
+        ("/dialogs", choices | {"seed": "@"}),
+        ("/dialogs", choices | {"levels": "@", "kind": "program"}),
+        ("/dialogs", choices | {"positive": "@"}),
+        (f"/tables/{table}/plan", {"target": "target", "positive": "@"}),
+        (f"/tables/{table}/plan", {"target": "target", "certify": "@"}),
+        (f"{dialog}/prefer", {"wants": ["fp <= 30"], "at": "@"}),
+        (f"{dialog}/prefer", {"wants": ["fp <= @"]}),
+        (f"{dialog}/prefer", {"wants": ["recall >= @%"]}),
+        (f"{dialog}/goto", {"step": "@"}),
+        (f"{dialog}/program/grow", {"levels": "@"}),
+        (f"{dialog}/accept", {"confidence": "@"}),
+        (f"{dialog}/read", {"edits": [{"true": "neg", "predicted": "pos", "to": "@"}]}),
+        (f"{dialog}/read", {"edits": [{"true": "@", "predicted": "pos", "to": 3}]}),
+        (f"{dialog}/read", {"wants": ["recall(@) >= 90%"]}),
+    ]
+    for path, body in places:
+        sent = json.dumps(body).replace('"@"', number).replace("@", number)
+        kind = {"Content-Type": "application/json"}
+        answer = client.http.post(f"/api{path}", content=sent, headers=kind)
+        refused = 400 <= answer.status_code < 500
+        assert refused or (answer.status_code == 200 and answer.json()["error"]), (path, body)
+    for path in (
+        "compare?first=@&second=0",
+        "winners?cost_low=@",
+        "winners?prior_low=@&prior_high=0.5",
+        "rows?offset=@",
+        "program?threshold=@",
+        "guarantee?confidence=@",
+        "accepted/@/model.skops",
+        "accepted/@/model.onnx",
+    ):
+        answer = client.get(f"{dialog}/{path.replace('@', number[:5000])}")
+        assert 400 <= answer.status_code < 500, (path, answer.text)
 
 
 def test_what_is_not_there_is_not_found(client):

@@ -5,6 +5,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 
 import httpx
@@ -109,7 +110,7 @@ class Studio:
     """A studio, its users, its clock, and browsers."""
 
     def __init__(self, **given):
-        self.settings = Settings.of(**given)
+        self.settings = replace(Settings.of(**given), token=given.get("token", TOKEN))
         self.users, self.clock = Users(), Clock()
         guard = Middleware(
             Guard, settings=self.settings, users=self.users, clock=lambda: self.clock()
@@ -118,6 +119,12 @@ class Studio:
 
     def browser(self, base="http://127.0.0.1:8420", **headers):
         return Browser(self.app, base, headers)
+
+    def signed_in(self, base="http://127.0.0.1:8420", **headers):
+        """A browser that has shown the token."""
+        browser = self.browser(base, **headers)
+        assert enter(browser).status_code == 200
+        return browser
 
     def script(self, token=TOKEN, **headers):
         return self.browser(**OURS, Authorization=f"Bearer {token}", **headers)
@@ -146,11 +153,11 @@ def enter(browser, token=TOKEN):
     return browser.post("/api/session", json={"token": token}, headers=OURS)
 
 
-# Without a token
+# One user
 
 
 def test_the_page_and_its_own_requests(local):
-    browser = local.browser()
+    browser = local.signed_in()
     assert browser.get("/").text == "<h1>Studio</h1>"
     assert browser.get("/api/who").json() == {"user": "local"}
     same = {**OURS, "Origin": "http://127.0.0.1:8420", "Sec-Fetch-Site": "same-origin"}
@@ -159,12 +166,63 @@ def test_the_page_and_its_own_requests(local):
     assert local.users.keys == ["local"]
 
 
+def test_the_one_user_needs_the_token_as_well(local):
+    outside = local.browser()
+    assert outside.get("/").status_code == 200
+    for path in ("/api/who", f"/api/who?token={TOKEN}", "/api/nowhere"):
+        error(outside.get(path), 401)
+    for token in ("wrong-token-of-16", "", "local"):
+        error(enter(outside, token), 401)
+        error(local.script(token).get("/api/who"), 401)
+    assert local.users.keys == []
+    assert outside.get(f"/?token={TOKEN}").status_code == 303
+    assert outside.get("/api/who").json() == {"user": "local"}
+    assert enter(local.browser()).json() == {"shared": False}
+    assert local.script().post("/api/who").json() == {"user": "local"}
+    assert local.users.keys == ["local"]
+
+
+def test_a_file_of_the_user_may_open_the_page_and_keeps_the_place_in_it(local):
+    """A redirect by the server keeps what stands after #; one by the page would lose it."""
+    elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    browser = local.browser()
+    answer = browser.get(f"/?token={TOKEN}", headers={**elsewhere, "Sec-Fetch-Dest": "document"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert browser.get("/api/who").json() == {"user": "local"}
+
+
+def test_one_user_and_several_users_have_different_cookies():
+    """Who starts the studio with and without a token has the same dialogs each time again."""
+    one, several = Studio(), Studio(token=TOKEN)
+    browser = several.signed_in()
+    user = browser.get("/api/who").json()
+    cookies = dict(browser.cookies)
+    other = one.browser()
+    other.cookies.update(cookies)
+    error(other.get("/api/who"), 401)
+    enter(other)
+    again = several.browser()
+    again.cookies.update(dict(other.cookies))
+    assert again.get("/api/who").json() == user
+
+
+def test_after_a_restart_with_the_same_token_the_cookie_is_enough(local):
+    cookies = dict(local.signed_in().cookies)
+    again, other = Studio(), Studio()
+    other.settings = replace(other.settings, token="another-token-of-16")
+    for studio, status in ((again, 200), (other, 401)):
+        guarded = Guard(Starlette(routes=ROUTES), studio.settings, studio.users)
+        browser = Browser(guarded, "http://127.0.0.1:8420", {})
+        browser.cookies.update(cookies)
+        assert browser.get("/api/who").status_code == status
+
+
 def test_a_name_that_was_bound_to_our_address_is_refused(local):
     for host in ("evil.example", "evil.example:8420", "127.0.0.1.evil.example", "10.0.0.1"):
         for path in ("/", "/api/who"):
-            sentence = error(local.browser().get(path, headers={"Host": host}), 421)
+            sentence = error(local.signed_in().get(path, headers={"Host": host}), 421)
             assert host not in sentence
-    answer = local.browser().post("/api/who", headers={**OURS, "Host": "evil.example"})
+    answer = local.signed_in().post("/api/who", headers={**OURS, "Host": "evil.example"})
     error(answer, 421)
 
 
@@ -195,14 +253,13 @@ def test_a_host_that_is_missing_or_comes_twice_is_refused(local):
     ],
 )
 def test_requests_of_other_pages_are_refused(local, headers):
-    browser = local.browser()
+    browser = local.signed_in()
     for method in ("POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"):
         answer = browser.request(method, "/api/who", headers={**OURS, **headers})
         assert answer.status_code == 403
     navigation = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     error(browser.post("/", headers={**OURS, **headers, **navigation}), 403)
     error(browser.get("/api/who", headers={**headers, **navigation}), 403)
-    assert local.users.keys == []
 
 
 @pytest.mark.parametrize(
@@ -210,15 +267,15 @@ def test_requests_of_other_pages_are_refused(local, headers):
 )
 def test_a_form_of_another_page_lacks_our_header(local, own):
     for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"):
-        sentence = error(local.browser().request(method, "/api/who", headers=own), 403)
+        sentence = error(local.signed_in().request(method, "/api/who", headers=own), 403)
         assert "X-Margrave: 1" in sentence
 
 
 def test_no_page_is_told_that_it_may_ask(local):
     asking = {"Access-Control-Request-Method": "POST", "Origin": "http://127.0.0.1:8420"}
-    answer = local.browser().request("OPTIONS", "/api/who", headers=asking)
+    answer = local.signed_in().request("OPTIONS", "/api/who", headers=asking)
     error(answer, 403)
-    answers = [answer, *(local.browser().request(one, "/api/who") for one in ("OPTIONS", "GET"))]
+    answers = [answer, *(local.signed_in().request(one, "/api/who") for one in ("OPTIONS", "GET"))]
     for one in answers:
         assert not [name for name in one.headers if name.startswith("access-control")]
     assert answers[1].status_code == 405
@@ -226,7 +283,7 @@ def test_no_page_is_told_that_it_may_ask(local):
 
 def test_a_link_may_open_the_page_but_no_page_may_embed_it(local):
     elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    browser = local.browser()
+    browser = local.signed_in()
     assert browser.get("/", headers={**elsewhere, "Sec-Fetch-Dest": "document"}).status_code == 200
     for kind in ("iframe", "embed", "object"):
         error(browser.get("/", headers={**elsewhere, "Sec-Fetch-Dest": kind}), 403)
@@ -242,20 +299,34 @@ def test_behind_a_proxy():
     )
     assert answer.status_code == 200
     assert "; Secure" in answer.headers["Set-Cookie"]
-    named = {**OURS, "Origin": "http://studio.example", "Host": "studio.example:80"}
+    named = {**OURS, "Origin": "https://studio.example", "Host": "studio.example:443"}
     assert browser.post("/api/who", headers=named).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("base", "origin"),
+    [
+        ("https://studio.example", "http://studio.example"),  # as whoever owns the network can make
+        ("http://studio.example", "https://studio.example"),  # through a proxy that is not trusted
+    ],
+)
+def test_a_page_with_another_scheme_is_another_page(base, origin):
+    studio = Studio(token=TOKEN, hosts=["studio.example"])
+    browser = studio.signed_in(base)
+    sentence = error(browser.post("/api/who", headers={**OURS, "Origin": origin}), 403)
+    assert ("--trusted-proxy" in sentence) == origin.startswith("https")
 
 
 def test_all_answers_have_the_headers(local, shared):
     answers = [
-        local.browser().get("/"),
-        local.browser().get("/api/who"),
-        local.browser().get("/nowhere"),
-        local.browser().get("/api/broken"),
-        local.browser().get("/", headers={"Host": "evil.example"}),
+        local.signed_in().get("/"),
+        local.signed_in().get("/api/who"),
+        local.signed_in().get("/nowhere"),
+        local.signed_in().get("/api/broken"),
+        local.signed_in().get("/", headers={"Host": "evil.example"}),
         shared.browser().get("/api/who"),
         shared.browser().get("/?token=x"),
-        local.browser().get("/api/report.html"),
+        local.signed_in().get("/api/report.html"),
     ]
     for answer in answers:
         headers = answer.headers
@@ -273,7 +344,7 @@ def test_all_answers_have_the_headers(local, shared):
 
 
 def test_a_failure_tells_nothing(local):
-    answer = local.browser().get("/api/broken")
+    answer = local.signed_in().get("/api/broken")
     assert "secret" not in error(answer, 500)
 
 
@@ -290,7 +361,7 @@ def test_web_sockets_are_closed(local):
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-# With a token
+# Several users
 
 
 def test_without_the_token_there_is_the_page_and_nothing_else(shared):
@@ -373,7 +444,6 @@ def test_the_token_in_the_form(shared):
     assert enter(browser).json() == {"shared": True}
     assert browser.get("/api/who").json() == {"user": shared.users.keys[0]}
     error(shared.browser().post("/api/session", json={"token": TOKEN}), 403)
-    assert enter(Studio().browser()).json() == {"shared": False}
 
 
 @pytest.mark.parametrize(
@@ -440,19 +510,18 @@ def test_a_new_token_shuts_out_but_gives_back_what_was_ones_own(shared):
     browser = shared.browser()
     enter(browser)
     key, cookie = shared.users.keys[0], browser.cookies["margrave-8420"]
-    later = Studio(token="another-token")
+    later = Studio(token="another-token-of-16")
     later.users.keys.append(key)
     browser = later.browser()
     browser.cookies.set("margrave-8420", cookie, domain="127.0.0.1", path="/")
     error(browser.get("/api/who"), 401)
     error(enter(browser), 401)
-    assert enter(browser, "another-token").status_code == 200
+    assert enter(browser, "another-token-of-16").status_code == 200
     assert browser.get("/api/who").json() == {"user": key}
 
 
-def test_many_wrong_tokens_lock_the_door(shared):
-    inside = shared.browser()
-    enter(inside)
+def test_many_wrong_tokens_are_refused_for_a_while_and_the_right_one_never(shared):
+    inside = shared.signed_in()
     outside = shared.browser()
     for attempt in range(10):
         shared.clock.now += 1
@@ -462,18 +531,36 @@ def test_many_wrong_tokens_lock_the_door(shared):
             error(shared.script("guess").get("/api/who"), 401)
         else:
             error(enter(outside, "guess"), 401)
-    answer = enter(outside)  # with the right one
+    answer = enter(outside, "guess")
     assert "52" in error(answer, 429)
     assert answer.headers["Retry-After"] == "52"
-    error(shared.script().get("/api/who"), 429)
-    error(outside.get(f"/?token={TOKEN}"), 429)
+    error(shared.script("guess").get("/api/who"), 429)
+    error(outside.get("/?token=guess"), 429)
+    # From the same address, as all are behind a proxy.
+    assert inside.get("/api/who").status_code == 200
+    assert shared.script().get("/api/who").status_code == 200
+    assert enter(shared.browser()).status_code == 200
+    assert shared.browser().get(f"/?token={TOKEN}").headers["Set-Cookie"]
     assert outside.get("/").status_code == 200
     error(outside.get("/api/who"), 401)
-    assert inside.get("/api/who").status_code == 200
     shared.clock.now += 51.5
-    assert enter(outside).status_code == 200
-    error(enter(shared.browser(), "guess"), 401)
-    error(enter(shared.browser()), 429)
+    error(enter(outside, "guess"), 401)
+    error(enter(outside, "guess"), 429)
+
+
+def test_each_address_has_its_own_count_of_wrong_tokens(shared):
+    def status(address):
+        transport = httpx.ASGITransport(shared.app, client=(address, 1))
+
+        async def ask():
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+                headers = {**OURS, "Authorization": "Bearer guess"}
+                return (await http.get("/api/who", headers=headers)).status_code
+
+        return asyncio.run(ask())
+
+    assert [status("10.0.0.1") for _ in range(11)] == [401] * 10 + [429]
+    assert status("10.0.0.2") == 401
 
 
 # Bodies
@@ -512,7 +599,11 @@ def ask(app, method="GET", path="/", query="", headers=None, parts=()):
     return starts[0]["status"], found, read
 
 
-SENT = [(b"host", b"127.0.0.1:8420"), (b"x-margrave", b"1")]
+SENT = [
+    (b"host", b"127.0.0.1:8420"),
+    (b"x-margrave", b"1"),
+    (b"authorization", f"Bearer {TOKEN}".encode()),
+]
 JSON = [*SENT, (b"content-type", b"application/json")]
 FORM = [*SENT, (b"content-type", b"multipart/form-data; boundary=x")]
 
@@ -545,7 +636,7 @@ def test_uploads_have_a_limit_of_their_own():
     for more, status in ((0, 200), (1, 413)):  # though the application says 400
         parts = [b"x" * (2**21 + 2**16), b"x" * more]
         assert ask(studio.app, "POST", "/api/tables", headers=FORM, parts=parts)[0] == status
-    sentence = error(studio.browser(**OURS).post("/api/tables", files={"file": b"x" * 2**22}), 413)
+    sentence = error(studio.script().post("/api/tables", files={"file": b"x" * 2**22}), 413)
     assert "2.06" in sentence  # MiB
 
 
@@ -567,7 +658,7 @@ def test_uploads_have_a_limit_of_their_own():
 )
 def test_kinds_of_bodies(local, path, kind, body, status):
     headers = OURS if kind is None else {**OURS, "Content-Type": kind}
-    assert local.browser().post(path, content=body, headers=headers).status_code == status
+    assert local.script().post(path, content=body, headers=headers).status_code == status
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "٣", "9" * 30, "5, 5", " ", "0x1"])
@@ -588,7 +679,7 @@ odd_headers = st.lists(st.tuples(names.map(str.encode), text), max_size=4)
 
 
 @given(
-    st.sampled_from([SENT, JSON, []]),
+    st.sampled_from([SENT[:2], SENT, JSON, []]),
     odd_headers,
     st.sampled_from(["GET", "POST", "OPTIONS", "TRACE", "é"]),
     st.text(max_size=20),
@@ -647,7 +738,7 @@ def test_a_stream_passes_part_by_part(local):
             "method": "GET",
             "path": "/api/events",
             "query_string": b"",
-            "headers": [(b"host", b"localhost")],
+            "headers": SENT,
             "asgi": {"spec_version": "2.4"},
         }
         guard = Guard(stream, local.settings, local.users)

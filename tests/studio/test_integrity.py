@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.studio.serving import connected, serving
+from tests.studio.serving import client_of, serving
 
 from margrave.steer import Dialog
 from margrave.studio import Settings, open_studio, workspace
@@ -142,14 +142,6 @@ def test_a_refused_request_moves_nothing(user):
     assert {**after, "updated": ""} == {**before, "updated": ""}
 
 
-def test_a_certificate_on_the_same_table_is_told_in_other_dialogs(user):
-    first, second = (user.dialog("breast_wisconsin", members=["logistic"]) for _ in range(2))
-    assert ELSEWHERE not in user.ok(second)["left"]
-    user.asked(first, "fn <= 30%")
-    assert user.finished(user.post(f"{first}/accept", {"confidence": 0.6}))["state"] == "done"
-    assert ELSEWHERE in user.ok(second)["left"]
-
-
 def test_a_notebooks_dialog_is_the_same_in_the_page():
     import numpy as np
     from sklearn.naive_bayes import GaussianNB
@@ -161,10 +153,8 @@ def test_a_notebooks_dialog_is_the_same_in_the_page():
     dialog.prefer("fp <= 20", strategies=["move"])
     model = dialog.accept(confidence=0.8)
     url = view(dialog, browser=False)
-    base, _, place = url.partition("#")
-    path = f"/dialogs/{place.split('/')[2]}"
-    settings = Settings.of(port=int(base.rstrip("/").rsplit(":", 1)[1]))
-    with connected(settings) as user:
+    path = f"/dialogs/{url.partition('#')[2].split('/')[2]}"
+    with client_of(url) as user:
         found = user.ok(path)
         assert not found["saved"]
         assert found["used_up"]

@@ -8,8 +8,11 @@ import threading
 import webbrowser
 from contextlib import contextmanager
 from errno import EADDRINUSE
+from html import escape
 from os import strerror
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import numpy as np
@@ -41,7 +44,8 @@ def refused(capsys, tmp_path, monkeypatch):
         opened.append(open_studio(*given))
         return opened[-1]
 
-    def run(*arguments):
+    def run(*arguments, token=""):
+        monkeypatch.setenv("MARGRAVE_TOKEN", token)
         with pytest.raises(SystemExit) as end:
             cli.main(["studio", "--no-browser", *map(str, arguments)])
         told = capsys.readouterr()
@@ -62,10 +66,12 @@ CANNOT_START = [  # with what the refusal names
     (["--positive", "y"], ["--positive", "DATA"]),
     (["--port", "99999"], ["port", "99999"]),
     (["--host", "http://x"], ["host", "'http://x'"]),
-    (["--token", "abc"], ["token", "3"]),  # its length alone
+    (["--public-host", "https://x"], ["host", "'https://x'"]),
+    (["--trusted-proxy", "proxy"], ["proxy", "'proxy'"]),
     (["--store", "sqlite://"], ["store", "sqlite:///"]),
     (["--store", "mysql://x/y"], ["store", "'mysql'"]),
-    (["pima", "--token", "a-token-for-tests"], ["DATA", "token"]),
+    (["pima", "--public-host", "studio.example"], ["DATA", "--public-host"]),
+    (["--token", "a-token-for-tests"], ["--token"]),  # other users would see it
 ]
 
 
@@ -75,8 +81,17 @@ def test_what_cannot_be_started_is_told_in_one_line(refused, arguments, named):
     assert line.startswith("margrave: ")
     assert line.count("\n") == 1
     assert [one for one in named if one not in line] == []
-    if "--token" in arguments:
-        assert arguments[-1] not in line
+
+
+def test_a_token_that_cannot_be_used_is_told_in_one_line(refused):
+    for token, named in (("abc-def-ghi-jkl", ["token", "15"]), ("x" * 300, ["token", "300"])):
+        line = refused(token=token)
+        assert line.count("\n") == 1
+        assert [one for one in named if one not in line] == []
+        assert token not in line
+    line = refused("pima", token="a-token-for-tests")  # noqa: S106
+    assert [one for one in ("DATA", "MARGRAVE_TOKEN") if one not in line] == []
+    assert "a-token-for-tests" not in line
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(refused, tmp_path):
@@ -130,8 +145,10 @@ def test_the_command_serves_until_it_is_interrupted(start_studio):
     assert "iris" in studio.errors
     base, _, place = studio.url.partition("#")
     assert place.startswith("/d/")
-    with httpx.Client(base_url=base, trust_env=False, timeout=30) as http:
+    with httpx.Client(base_url=base.partition("?")[0], trust_env=False, timeout=30) as http:
         assert http.get("/").headers["content-type"] == "text/html; charset=utf-8"
+        assert http.get("/api/dialogs").status_code == 401
+        assert http.get(base).status_code == 303  # and the cookie is enough
         found = http.get(f"/api/dialogs/{place.split('/')[2]}").json()
         assert (found["title"], found["target"], found["kind"]) == ("iris", "target", "committee")
         assert http.post("/api/tables/bundled", json={"name": "iris"}).status_code == 403
@@ -144,10 +161,10 @@ def test_the_command_serves_until_it_is_interrupted(start_studio):
 def test_in_the_background_it_serves_until_it_is_terminated(start_studio):
     """A shell starts `margrave studio &` with SIGINT ignored: Ctrl-C is not for it."""
     studio = start_studio(interrupt=signal.SIG_IGN)
-    with httpx.Client(base_url=studio.url, trust_env=False, timeout=30) as http:
+    with client_of(studio.url) as user:
         for _ in range(2):  # uvicorn ends at once at the second
             studio.process.send_signal(signal.SIGINT)
-        assert http.get("/api/studio").status_code == 200
+        assert user.get("/studio").status_code == 200
     assert studio.stop() == -signal.SIGTERM
     assert "Traceback" not in studio.errors
     with Store(studio.store) as store:
@@ -170,7 +187,7 @@ def test_it_says_that_it_starts_before_it_loads_a_server():
 
 @pytest.mark.slow
 def test_on_all_interfaces_it_prints_an_address_for_other_machines(start_studio):
-    studio = start_studio("--host", "0.0.0.0", "--token", "a-token-for-tests")  # noqa: S104
+    studio = start_studio("--host", "0.0.0.0")  # noqa: S104
     urls = [httpx.URL(url) for url in (studio.url, *studio.more_urls(1))]
     assert [is_loopback(url.host) for url in urls] == [True, False]
     for url in urls:
@@ -392,7 +409,10 @@ def test_a_dialog_has_one_page(dialog, notebook, table, monkeypatch):
     monkeypatch.setattr(webbrowser, "open", opened.append)
     url = view(dialog)
     assert view(dialog, browser=False) == url == dialog.open(browser=False)
-    assert opened == [url]
+    (file,) = opened
+    assert escape(url) in Path(url2pathname(urlsplit(file).path)).read_text("utf-8")
+    assert urlsplit(file).scheme == "file"
+    assert httpx.URL(url).params["token"] not in file
     other = Dialog.from_data(
         table.drop(columns="target"), table["target"], committee=["logistic"], random_state=1
     )

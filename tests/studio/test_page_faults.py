@@ -303,7 +303,7 @@ TOKEN = "a-token-for-tests"  # noqa: S105 - of a studio that lives for one test
 
 @pytest.mark.full
 def test_who_comes_in_needs_the_token(start_studio, open_page):
-    studio = start_studio("--token", TOKEN)
+    studio = start_studio(environment={"MARGRAVE_TOKEN": TOKEN})
     place = studio.url.split("?")[0]
     page = open_page(f"{place}#/new", allow=(REFUSED.format(401),))
     expect(page.get_by_role("heading", name=Name.TOKEN_FORM)).to_be_visible()

@@ -96,7 +96,7 @@ def begun(user: Client, members: list[str], table: str = "pima") -> tuple[str, s
 @contextmanager
 def proxy(urls: list[str]) -> Iterator[str]:
     """A reverse proxy that sends each request to the next process that runs; its address."""
-    turn = cycle(urls)
+    turn = cycle(url.partition("?")[0] for url in urls)
 
     class Forward(BaseHTTPRequestHandler):
         def forward(self) -> None:
@@ -132,7 +132,7 @@ def proxy(urls: list[str]) -> Iterator[str]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Forward) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://127.0.0.1:{server.server_port}/?{urls[0].partition('?')[2]}"
         server.shutdown()
 
 

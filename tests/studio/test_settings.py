@@ -1,4 +1,4 @@
-"""Where the studio listens, and to which names it answers."""
+"""Where the studio listens, who its users are, and to which names it answers."""
 
 # ruff: noqa: S104, S105, S106 - nothing listens here, and the tokens open nothing
 
@@ -11,52 +11,64 @@ from margrave.studio.settings import Limits, Settings, cores, is_loopback
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost"])
-def test_this_machine_needs_no_token(host):
-    settings = Settings.of(host=host)
+def test_this_machine_has_one_user_and_a_fresh_token(host):
+    first, second = Settings.of(host=host), Settings.of(host=host)
     assert is_loopback(host)
-    assert settings.token is None
-    assert not settings.shared
+    assert not first.shared
+    assert first.token != second.token
+    assert len(first.token) >= 40
+    assert Settings.of(host=host, hosts=["localhost"]).shared is False
 
 
 @pytest.mark.parametrize(
     "host",
     ["0.0.0.0", "::", "192.168.1.7", "2001:db8::1", "studio.example", "127.1", "localhost.x"],
 )
-def test_another_address_gets_a_fresh_token(host):
+def test_what_other_machines_can_reach_has_several_users(host):
     first, second = Settings.of(host=host), Settings.of(host=host)
     assert first.shared
     assert first.token != second.token
     assert len(first.token) >= 40
-    with pytest.raises(ValueError, match=rf"\btoken\b.*{host!r}"):
+    with pytest.raises(ValueError, match=rf"\bshared\b.*{host!r}"):
         Settings(host=host)
+    assert Settings.of(hosts=[host]).shared  # through a proxy
 
 
 def test_a_token_is_kept_and_not_shown():
-    settings = Settings.of(token="our-own-token", store="postgresql://me:secret@db/studio")
+    settings = Settings.of(token="our-own-token-of-25", store="postgresql://me:secret@db/studio")
     assert settings.shared
-    assert settings.token == "our-own-token"
+    assert settings.token == "our-own-token-of-25"
     assert "our-own" not in repr(settings)
     assert "secret" not in repr(settings)
+
+
+LONG = "1234567890123456"
 
 
 @pytest.mark.parametrize(
     ("given", "url"),
     [
-        ({}, "http://127.0.0.1:8420/"),
-        ({"host": "[::1]", "port": 9000}, "http://[::1]:9000/"),
+        ({}, "http://127.0.0.1:8420/?token="),
+        ({"host": "[::1]", "port": 9000}, "http://[::1]:9000/?token="),
         (
-            {"host": "0.0.0.0", "token": "a&b=c#d/?"},
-            "http://127.0.0.1:8420/?token=a%26b%3Dc%23d%2F%3F",
+            {"host": "0.0.0.0", "token": "a&b=c#d/?12345678"},
+            "http://127.0.0.1:8420/?token=a%26b%3Dc%23d%2F%3F12345678",
         ),
-        ({"host": "::", "token": "12345678"}, "http://[::1]:8420/?token=12345678"),
+        ({"host": "::", "token": LONG}, f"http://[::1]:8420/?token={LONG}"),
         (
-            {"host": "studio.example", "token": "12345678"},
-            "http://studio.example:8420/?token=12345678",
+            {"host": "studio.example", "token": LONG},
+            f"http://studio.example:8420/?token={LONG}",
+        ),
+        (
+            {"hosts": ["studio.example", "s.example"], "proxies": ["127.0.0.1"], "token": LONG},
+            f"https://studio.example/?token={LONG}",
         ),
     ],
 )
 def test_the_url_can_be_opened(given, url):
-    assert Settings.of(**given).urls()[0] == url
+    settings = Settings.of(**given)
+    shown = settings.urls()[0]
+    assert shown == (url if "token" in given else url + settings.token)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -100,8 +112,19 @@ def test_hosts(host):
             Settings.of(**given)
 
 
+@pytest.mark.parametrize("proxy", ["", "*", "proxy.example", "10.0.0.1/8", "10.0.0.1:80", None])
+def test_proxies(proxy):
+    with pytest.raises(ValueError, match=r"\bproxy\b"):
+        Settings.of(proxies=[proxy])
+    assert Settings.of(proxies=["10.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"]).proxies
+
+
 @pytest.mark.parametrize(
-    "token", ["", "short", "with space", "línea-nueva", "x" * 257, "a\nbcdefgh"]
+    "token",
+    [
+        *("", "short", "x" * 15, "with space in the middle"),
+        *("línea-nueva-y-larga", "x" * 257, "a\nbcdefghijklmnopq"),
+    ],
 )
 def test_tokens(token):
     with pytest.raises(ValueError, match=rf"\btoken\b.*\b{len(token)}\b") as caught:

@@ -161,6 +161,48 @@ def test_only_postgresql_has_several_studios(store, url):
         store.claim("a third")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_store_has_one_lock_by_whatever_path_it_is_named(tmp_path, monkeypatch, exists):
+    folder, file = tmp_path / "real", tmp_path / "real" / "studio.db"
+    folder.mkdir()
+    if exists:
+        Store(f"sqlite:///{file}").open().close()
+    (tmp_path / "link.db").symlink_to(file)
+    (tmp_path / "folder").symlink_to(folder)
+    (tmp_path / "chain").symlink_to("folder")
+    monkeypatch.chdir(folder)
+    first = Store(f"sqlite:///{tmp_path / 'link.db'}")
+    first.claim("http://127.0.0.1:9/")
+    paths = [file, tmp_path / "link.db", tmp_path / "folder" / "studio.db", "studio.db"]
+    paths += [f"{folder}//studio.db", f"{folder}/../chain/./studio.db", "../link.db"]
+    for path in paths:
+        other = Store(f"sqlite:///{path}")
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1:9"):
+            other.claim("another")
+        other.close()
+    first.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_store_with_two_names_is_refused(tmp_path):
+    Store(f"sqlite:///{tmp_path / 'a.db'}").open().close()
+    os.link(tmp_path / "a.db", tmp_path / "b.db")
+    for name in ("a.db", "b.db"):
+        store = Store(f"sqlite:///{tmp_path / name}")
+        with pytest.raises(StoreError):
+            store.claim("one")
+        store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_links_that_lead_to_each_other_are_refused(tmp_path):
+    (tmp_path / "a.db").symlink_to(tmp_path / "b.db")
+    (tmp_path / "b.db").symlink_to(tmp_path / "a.db")
+    with pytest.raises(StoreError):
+        Store(f"sqlite:///{tmp_path / 'a.db'}").claim("one")
+
+
 def test_sqlite_flushes_at_each_commit(tmp_path):
     wanted = {"journal_mode": "wal", "synchronous": 2, "fullfsync": 1, "foreign_keys": 1}
     with (

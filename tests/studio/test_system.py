@@ -13,6 +13,7 @@ def bare(monkeypatch, tmp_path):
     """A machine with nothing installed, and a user who may not install anything."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(system, "APPLICATIONS", ())
+    monkeypatch.setattr(system, "ADMINISTRATION", str(tmp_path / "sbin"))
     monkeypatch.setattr(system, "SERVERS", (f"{tmp_path}/postgresql/*/bin",))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     return tmp_path
@@ -44,6 +45,12 @@ def test_the_newest_server_is_taken_and_path_comes_first(bare):
     program(bare / "pg_ctl")
     assert system.postgresql() == bare
     assert system.missing(BOTH) == []
+
+
+def test_a_server_that_only_the_administrator_has_in_the_path_is_found(bare):
+    assert system.missing(["nginx"]) == ["nginx"]
+    program(bare / "sbin" / "nginx")
+    assert system.nginx() == bare / "sbin" / "nginx"
 
 
 @pytest.mark.parametrize(

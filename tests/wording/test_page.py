@@ -125,7 +125,8 @@ def view_without_server(page, url):
 
 def test_the_page(tmp_path, snapshot):
     with serving(tmp_path) as (studio, user), browser_page() as page:
-        url = f"http://127.0.0.1:{studio.settings.port}/"
+        page.goto(studio.settings.urls()[0])
+        url = page.url.partition("#")[0]  # without the token
         table = user.table("pima")
         views = [*views_before_training(page, url, table)]
         dialog = trained(user, table, target="target")

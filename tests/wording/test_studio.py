@@ -74,7 +74,7 @@ def requests(client, dialog, table):
 def guard_requests():
     """Requests that do not reach the application."""
     local, shared, tries = Guarded(), Guarded(token=TOKEN), {}
-    browser = local.browser()
+    browser = local.signed_in()
     elsewhere = {"Sec-Fetch-Site": "cross-site"}
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, elsewhere, {}):
         yield refused(f"POST {headers}", browser.post("/api/who", headers=headers))
@@ -83,6 +83,8 @@ def guard_requests():
         yield refused(f"POST {kind}", browser.post("/api/read", content=b"x", headers=headers))
     large = browser.post("/api/read", headers=OURS, json="x" * 2**21)
     yield refused("POST 2 MiB", large)
+    headers = {**OURS, "Origin": "https://127.0.0.1:8420"}
+    yield refused(f"POST {headers}", browser.post("/api/who", headers=headers))
     yield refused("GET without a token", shared.browser().get("/api/who"))
     for body in ({}, *[{"token": "wrong"}] * 11):
         answer = shared.browser().post("/api/session", json=body, headers=OURS)
@@ -154,12 +156,19 @@ def plans(client, table):
         yield exchange(f"member {name}", about)
 
 
-def commands(capsys):
+def commands(capsys, monkeypatch):
     """What cannot be started."""
-    for arguments, _ in CANNOT_START:
+    for arguments, token in [
+        *((arguments, "") for arguments, _ in CANNOT_START),
+        ([], "abc"),
+        (["pima"], TOKEN),
+    ]:
+        monkeypatch.setenv("MARGRAVE_TOKEN", token)
         with pytest.raises(SystemExit):
             cli.main(["studio", "--no-browser", *arguments])
-        yield exchange(f"$ margrave studio {' '.join(arguments)}", capsys.readouterr().err.strip())
+        command = " ".join(["margrave", "studio", *arguments])
+        shown = f"$ MARGRAVE_TOKEN={token} {command}" if token else f"$ {command}"
+        yield exchange(shown, capsys.readouterr().err.strip())
 
 
 def damaged_files(folder):
@@ -180,5 +189,5 @@ def test_the_studio(tmp_path, monkeypatch, capsys, snapshot):
             *story(client, dialog, table),
             *plans(client, table),
         ]
-    parts += [*guard_requests(), *commands(capsys), *damaged_files(tmp_path)]
+    parts += [*guard_requests(), *commands(capsys, monkeypatch), *damaged_files(tmp_path)]
     assert "\n".join(parts) == snapshot

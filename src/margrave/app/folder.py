@@ -128,6 +128,7 @@ def run_folder(
     *,
     confidence: float,
     certify: str | float,
+    duplicates: str,
     seed: int,
     n_jobs: int | None,
     on_training: Callable[[Progress], None],
@@ -139,11 +140,11 @@ def run_folder(
     ----------
     samples : Samples
         The rows.
-    wants, confidence, certify, seed, n_jobs, on_training, on_reply
+    wants, confidence, certify, duplicates, seed, n_jobs, on_training, on_reply
         As in :func:`run_request`.
     """
     check_confidence(confidence, "run_folder")
-    draw = Draw.of(samples.X, samples.y, seed)
+    draw = Draw.of(samples.X, samples.y, seed, duplicates)
     positive = draw.positive(
         None if samples.positive is None
         else match_label(samples.positive, draw.classes, "positive")
@@ -175,13 +176,13 @@ def run_folder(
         refusal = str(error)
     by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()
     certified = dict(zip(tuned.classes, by_class, strict=True))
-    parts = SplitSizes(**tuned.roles.parts, unused=0, certify_by_class=certified)
+    parts = SplitSizes(**tuned.roles.parts, unused=tuned.n_copies, certify_by_class=certified)
     return Outcome(
         samples,
         tuple(replies),
         replies[-1],
         parts,
-        int(tuned.roles.counts.sum()),
+        int(draw.sizes.sum()),
         tuned.scorer.committee.encoder,
         f"{parts.train:,} rows to train the members, in memory\n"
         f"{parts.tune:,} other rows to set the threshold\n"

@@ -6,7 +6,6 @@ libraries that it loads, takes 0.6 s to show a help text, argparse 0.1 s.
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, BooleanOptionalAction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -80,6 +79,11 @@ def _steer(parser: _Parser) -> None:
         "certification set."
     )
     parser.add("--time", "COLUMN", text)
+    text = (
+        "Whether rows that are equal in all features are copies of one observation (group, the "
+        "default) or independent observations (independent)."
+    )
+    parser.add("--duplicates", "KIND", text, default="group")
     text = "A column to leave out. Repeat it for further columns."
     parser.add("--drop", "COLUMN", text, action="append", default=[])
     text = (
@@ -131,18 +135,21 @@ def _studio(parser: _Parser) -> None:
     text = "The port to listen on. By default 8420, or the next free port."
     parser.add("--port", "NUMBER", text, type=int)
     text = (
-        "The address to listen on, by default %(default)s. Users on other machines need the token."
+        "The address to listen on, by default %(default)s. On another one than this machine's, or "
+        "with a token in the environment variable MARGRAVE_TOKEN, each browser is a separate user."
     )
     parser.add("--host", "ADDRESS", text, default="127.0.0.1")
+    text = "A host name by which browsers reach the studio through a proxy. Repeat it for others."
+    parser.add("--public-host", "NAME", text, action="append", default=[])
+    text = (
+        "The address or network of a proxy whose X-Forwarded-Proto and X-Forwarded-For are "
+        "believed. Repeat it for others."
+    )
+    parser.add("--trusted-proxy", "ADDRESS", text, action="append", default=[])
     text = (
         "The database: sqlite:///FILE or postgresql://... By default, a file in your data folder."
     )
     parser.add("--store", "URL", text)
-    text = (
-        "The token that users must enter. By default the value of the environment variable "
-        "MARGRAVE_TOKEN, or a random one if one is needed."
-    )
-    parser.add("--token", "TEXT", text, default=os.environ.get("MARGRAVE_TOKEN") or None)
     text = "Whether to open the studio in a browser."
     parser.add_argument("--browser", action=BooleanOptionalAction, default=True, help=text)
 

@@ -22,7 +22,7 @@ import sklearn
 import margrave
 from margrave._atomic_write import atomic_write
 from margrave._messages import format_count, name_class
-from margrave.app.request import Outcome
+from margrave.app.request import UNUSED, Outcome
 from margrave.confusion import Confusion
 from margrave.steer import LIMITS, Frontier, FrontierDisplay, Reply, SteeredClassifier
 
@@ -157,9 +157,7 @@ def _roles(outcome: Outcome) -> str:
          "guarantee on them"],
     ]  # fmt: skip
     if parts.unused:
-        rows.append(
-            ["Not used", f"{parts.unused:,}", "more rows of the groups in the certification set"]
-        )
+        rows.append(["Not used", f"{parts.unused:,}", f"more rows of {UNUSED} are left out"])
     return f'<div class="bar">{bar}</div>\n{_table(["Role", "Rows", ""], rows, "roles")}'
 
 

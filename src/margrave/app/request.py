@@ -22,11 +22,15 @@ from margrave.steer import (
     SplitSizes,
     SteeredClassifier,
     check_confidence,
+    describe_copies,
+    describe_near_copies,
     describe_support,
     get_strategies,
 )
 
 MET, NOT_MET = 0, 3
+_SIZES = ("train", "tune", "certify", "unused", "copies", "near_copies")
+UNUSED = "the groups in the certification set, or copies of its rows,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +153,7 @@ class Outcome:
             "positive": start.positive,
             "n": {
                 "all": self.n_rows,
-                **{name: getattr(sizes, name) for name in ("train", "tune", "certify", "unused")},
+                **{name: getattr(sizes, name) for name in _SIZES},
             },
             "columns": dict(self.encoder.kinds_),
             "strategy": self.reply.strategy,
@@ -175,13 +179,16 @@ def _describe_split(dialog: Dialog, n_rows: int, confidence: float) -> str:
             f"{sizes.train:,} rows to train; {sizes.tune:,} of them to tune, "
             "scored by models trained on earlier rows"
         )
-    unused = f"\n{sizes.unused:,} more rows of the groups in the certification set are not used"
+    unused = f"{sizes.unused:,} more rows of {UNUSED} are not used"
     support = (
         describe_support(sizes.certify_by_class, confidence)
         if sizes.certify
         else dialog.support(confidence)
     )
-    return f"{roles}\n{support}{unused if sizes.unused else ''}"
+    copies = [] if not sizes.copies else [describe_copies(sizes.copies, dialog.duplicates)]
+    copies += [] if not sizes.near_copies else [describe_near_copies(sizes.near_copies)]
+    lines = [roles, support, *([unused] if sizes.unused else []), *copies]
+    return "\n".join(lines)
 
 
 def read_fraction(text: str) -> str | float:
@@ -213,6 +220,7 @@ def run_request(
     *,
     confidence: float,
     certify: str | float,
+    duplicates: str,
     strategies: Sequence[str] | None,
     seed: int,
     n_jobs: int | None,
@@ -228,7 +236,7 @@ def run_request(
         The samples.
     wants : sequence of Preference
         The preferences, one for each step; the bounds of earlier steps still hold.
-    confidence, certify, n_jobs
+    confidence, certify, duplicates, n_jobs
         As in :meth:`Dialog.from_data`.
     strategies : sequence of str or None
         As in :meth:`Dialog.prefer`.
@@ -258,6 +266,7 @@ def run_request(
         positive=samples.positive,
         groups=samples.groups,
         time=samples.time,
+        duplicates=duplicates,
         n_jobs=n_jobs,
         random_state=seed,
         callback=on_training,

@@ -16,8 +16,9 @@ from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
 
 # A class as written in a text: in quotes (doubled inside the label), or bare if it contains no
-# character that would end it.
-LABEL = r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|[^\s()<>,;"\'-]*(?:-(?!>)[^\s()<>,;"\'-]+)*'
+# character that would end it. The quantifiers are possessive, so that a search takes linear time.
+QUOTED = r'"(?:[^"]++|"")*+"|\'(?:[^\']++|\'\')*+\''
+LABEL = rf'(?>{QUOTED}|[^\s()<>,;"\'-]*+(?:-(?!>)[^\s()<>,;"\'-]++)*+)'
 
 
 class Matrix(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import Any
@@ -36,61 +36,71 @@ def find_conflict(
     bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None = None
 ) -> tuple[Bound, ...]:
     """Find a minimal set of bounds that no matrix meets together; empty if one meets them all."""
-    if _is_feasible(bounds, matrix, sizes):
+    if is_feasible(bounds, matrix, sizes):
         return ()
     conflict = list(bounds)
     for bound in bounds:
         fewer = [other for other in conflict if other is not bound]
-        if not _is_feasible(fewer, matrix, sizes):
+        if not is_feasible(fewer, matrix, sizes):
             conflict = fewer
     return tuple(conflict)
 
 
-def _is_feasible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None) -> bool:
+def is_feasible(
+    bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None = None
+) -> bool:
     """Whether some matrix meets the bounds: an integer program in its counts.
 
     With given class sizes the counts are integers. Without, the classes may have any size, and
     counts any value, as long as no fraction has an empty base.
     """
     k = len(matrix.classes)
-    rows, lower, upper = [], [], []
-
-    def require(cells: NDArray[Any], low: float, high: float) -> None:
-        rows.append(cells.astype(float).ravel())
-        lower.append(low)
-        upper.append(high)
-
-    for bound in bounds:
-        amount, base = bound.cells(matrix)
-        size = _base_size(base, sizes)
-        if bound.is_fraction and size is not None:  # the fraction is an exact count
-            exact = bound.limit * size
-            limit = float(floor(exact) if bound.at_most else ceil(exact))
-        elif bound.is_fraction:
-            amount, limit = amount - _loosen_limit(bound) * base, 0.0
-        else:
-            limit = float(bound.limit)
-        require(amount, -np.inf if bound.at_most else limit, limit if bound.at_most else np.inf)
-        if bound.is_fraction:
-            require(base, 1.0, np.inf)
-    for c, n_samples in enumerate([] if sizes is None else sizes.tolist()):
-        require(row(k, c), n_samples, n_samples)
-    if not rows:
-        return True
-    perfect = np.zeros((k, k + 1))
-    np.fill_diagonal(perfect, 1 if sizes is None else sizes)
-    counts = np.array(rows) @ perfect.ravel()
-    if (lower <= counts).all() and (counts <= upper).all():  # true of almost every request
+    perfect = np.ones(k) if sizes is None else sizes  # the diagonal of a matrix without errors
+    if all(
+        low <= cells.diagonal() @ perfect <= high
+        for cells, low, high in _constraints(bounds, matrix, sizes)
+    ):  # true of almost every request
         return True
     from scipy.optimize import LinearConstraint, milp
+    from scipy.sparse import csr_array, vstack
 
+    # Sparse: the dense rows of many bounds on many classes would take gigabytes.
+    rows, lower, upper = zip(
+        *(
+            (csr_array(cells.reshape(1, -1)), low, high)
+            for cells, low, high in _constraints(bounds, matrix, sizes)
+        ),
+        strict=True,
+    )
     result = milp(
         np.zeros(k * (k + 1)),
-        constraints=LinearConstraint(np.array(rows), lower, upper),
+        constraints=LinearConstraint(vstack(rows), lower, upper),
         integrality=np.full(k * (k + 1), 0 if sizes is None else 1),
     )
     infeasible = 2
     return int(result.status) != infeasible
+
+
+def _constraints(
+    bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None
+) -> Iterator[tuple[NDArray[np.float64], float, float]]:
+    """Yield the weights of the cells, k × (k + 1), and the limits of their weighted sum."""
+    for bound in bounds:
+        amount, base = bound.cells(matrix)
+        size = _base_size(base, sizes)
+        weights = amount.astype(float)
+        if bound.is_fraction and size is not None:  # the fraction is an exact count
+            exact = bound.limit * size
+            limit = float(floor(exact) if bound.at_most else ceil(exact))
+        elif bound.is_fraction:
+            weights, limit = amount - _loosen_limit(bound) * base, 0.0
+        else:
+            limit = float(bound.limit)
+        yield weights, -np.inf if bound.at_most else limit, limit if bound.at_most else np.inf
+        if bound.is_fraction:
+            yield base.astype(float), 1.0, np.inf
+    for c, n_samples in enumerate([] if sizes is None else sizes.tolist()):
+        yield row(len(matrix.classes), c).astype(float), n_samples, n_samples
 
 
 def _loosen_limit(bound: Bound) -> float:

@@ -9,7 +9,7 @@ parts: a quantity with its classes if any (``recall(spam)``, ``recall of spam``)
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from margrave.confusion._bounds import (
     LABEL,
+    QUOTED,
     WORDS,
     Bound,
     PreferenceError,
@@ -104,33 +105,40 @@ _END = re.compile(r"\s*+\.?\s*+\Z")
 _SIGN = re.compile(r"->|%|≤|≥|≠|[<>=!]+")
 _WORD = re.compile(r"([^\W\d]\w*)")
 _NEXT_WORD = re.compile(r"[\s-]++([^\W\d]\w*)")
-_CLASSES = re.compile(rf"\(\s*({LABEL})\s*(?:->\s*({LABEL})\s*)?\)")
-_CLASS = re.compile(r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|\w+(?:[.-]\w+)*')
+_CLASSES = re.compile(rf"\(\s*+({LABEL})\s*+(?:->\s*+({LABEL})\s*+)?\)")
+_CLASS = re.compile(rf"{QUOTED}|\w++(?:[.-]\w++)*+")
 _NUMBER = re.compile(r"(?:[1-9]\d{0,2}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?|\.\d+")
 _DECIMAL_COMMA = re.compile(r",\d")
 _TOKEN = re.compile(r"[^\s,;]+|.|\Z", re.DOTALL)
 _A_NUMBER = "a number such as 5 or 5%"
 _A_CLASS = 'a class such as spam or "not spam"'
 _MAX_WORDS = 4  # of a phrase
+_MAX_TOKEN = 60  # characters that a message quotes
 _MAX_DIGITS = 100  # of a number: more than any count, and few enough for a float
 
 
-def parse(text: str, examples: Sequence[str]) -> list[tuple[Bound, tuple[int, int]]]:
-    """Parse a text into bounds, each with its span in the text; errors show the examples."""
+def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound, tuple[int, int]]]:
+    """Parse a text bound by bound, each with its span in the text; errors show the examples."""
     scanner = _Scanner(text, examples)
-    parsed = []
     while True:
         start = scanner.next_start()
         bound = _parse_bound(scanner)
-        parsed.append((bound, (start, scanner.position)))
+        yield bound, (start, scanner.position)
         if _END.match(text, scanner.position):
-            return parsed
+            return
         separator = _SEPARATOR.match(text, scanner.position)
         if not separator:
             raise scanner.expected("a comma or the end")
         scanner.position = separator.end()
         if _END.match(text, scanner.position):
-            return parsed
+            return
+
+
+def parse_bounds(
+    text: str, classes: Sequence[Any] | None = None, positive: Any = None
+) -> Iterator[Bound]:
+    """Parse a text bound by bound, and do not check that they can hold together."""
+    return (bound for bound, _ in parse(text, make_examples(classes, positive)))
 
 
 def make_examples(classes: Sequence[Any] | None, positive: Any = None) -> list[str]:
@@ -209,7 +217,7 @@ class _Scanner:
         match = _TOKEN.match(self.text, start)
         token = match.group() if match else ""
         span = (start, start + max(len(token), 1))
-        return self.error(span, f"expected {what}, got {repr(token) if token else 'the end'}")
+        return self.error(span, f"expected {what}, got {_quote_token(token) or 'the end'}")
 
     def error(
         self, span: tuple[int, int], message: str, code: str = "syntax", **fields: Any
@@ -359,7 +367,11 @@ def _unknown_word(scanner: _Scanner) -> PreferenceError:
             end, hint, near = phrase_end, f"did you mean {found[0]}?", found
     word = scanner.text[start:end]
     return scanner.error(
-        (start, end), f"unknown word {word!r}; {hint}", code="unknown_word", word=word, near=near
+        (start, end),
+        f"unknown word {_quote_token(word)}; {hint}",
+        code="unknown_word",
+        word=word,
+        near=near,
     )
 
 
@@ -414,6 +426,12 @@ def mark_error(
     error = PreferenceError("\n".join(lines), code=code, text=text, span=span, **fields)
     error.summary = " ".join(lines[:1] + lines[3:])
     return error
+
+
+def _quote_token(token: str) -> str:
+    """Write a part of the text within a message; the message marks the whole of it anyway."""
+    short = token if len(token) <= _MAX_TOKEN else f"{token[:_MAX_TOKEN]}…"
+    return repr(short) if token else ""
 
 
 def _unquote(label: str) -> str:

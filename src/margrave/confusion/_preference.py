@@ -11,7 +11,7 @@ from typing import Any
 from margrave._json import SCHEMA_VERSION
 from margrave._messages import name_class
 from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bounds
-from margrave.confusion._clash import UnknownMatrix, find_conflict
+from margrave.confusion._clash import UnknownMatrix, find_conflict, is_feasible
 from margrave.confusion._grammar import make_examples, mark_error, parse
 
 _DIGITS = 4  # of a fraction that replaces a count
@@ -84,7 +84,7 @@ class Preference:
         bounds: list[Bound] = []
         for preference in preferences:
             if isinstance(preference, str):
-                found = parse(preference, examples)
+                found = list(parse(preference, examples))
                 parsed += [(preference, *one) for one in found]
                 bounds += [bound for bound, _ in found]
             else:
@@ -112,9 +112,8 @@ class Preference:
         """Set the bounds, each once, if they can hold together."""
         object.__setattr__(self, "bounds", tuple(dict.fromkeys(bounds)))
         matrices = UnknownMatrix.all_of(self.bounds)
-        conflicts = [find_conflict(self.all_bounds, matrix) for matrix in matrices]
-        if all(conflicts):
-            raise _conflict_error(conflicts[0], parsed)
+        if not any(is_feasible(self.all_bounds, matrix) for matrix in matrices):
+            raise _conflict_error(find_conflict(self.all_bounds, matrices[0]), parsed)
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:

@@ -1,8 +1,10 @@
 """Split the rows of a Dask collection into a training, a tuning and a certification set.
 
-Every row has a random key, drawn from the seed and the number of its block. Of each class, the rows
+Every row has a random key, drawn from the seed and the features of the row. Of each class, the rows
 with the largest keys are the training set, those with the smallest keys the certification set, and
-all others the tuning set. So a row has one role, whichever worker reads its block, at every pass.
+all others the tuning set. So a row has one role, whichever worker reads its block, at every pass,
+and copies of a row have the same role. Where equal rows are independent observations, the key is
+drawn from the seed and the place of the row instead.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from margrave import _labels
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats, Ints
 from margrave.scale._blocks import Blocks
+from margrave.scale._predict import plain_rows
 from margrave.scale._sample import KeepLargest, KeyedRows
-from margrave.steer import check_positive
+from margrave.steer import check_duplicates, check_positive, hash_rows, random_keys
 
 OWNER = "scale.fit(SteeredClassifier)"
 MOST_TRAINED = 100_000
@@ -62,9 +65,17 @@ def _smallest(keys: Floats, most: int) -> Floats:
 _Label = tuple[bool, Any]  # whether it is a Boolean, since True == 1, and the label
 
 
-def _draw_block(number: int, y: Any, seed: int) -> dict[_Label, _Keys]:
+def _draw_block(X: Any, y: Any, seed: int) -> dict[_Label, _Keys]:
     """Draw a key for each row of a block, and collect them by label."""
-    labels, keys = _labels.natural(y), _draw_keys(seed, number, len(y))
+    return _keys_by_label(_labels.natural(y), _equal_keys(seed, X))
+
+
+def _draw_labels(number: int, y: Any, seed: int) -> dict[_Label, _Keys]:
+    """Draw a key for each row of a block by its place, and collect them by label."""
+    return _keys_by_label(_labels.natural(y), _draw_keys(seed, number, len(y)))
+
+
+def _keys_by_label(labels: NDArray[Any], keys: Floats) -> dict[_Label, _Keys]:
     known: list[Any] = _labels.union([(f"{OWNER}, y", labels)]).tolist()
     _check_number_of_labels(len(known))
     return {(isinstance(label, bool), label): _Keys.of(keys[labels == label]) for label in known}
@@ -90,6 +101,10 @@ def _draw_keys(seed: int, number: int, n: int) -> Floats:
     return np.random.default_rng([seed, number]).random(n)
 
 
+def _equal_keys(seed: int, X: Any) -> Floats:
+    return random_keys(hash_rows(plain_rows(X)), seed)
+
+
 @dataclass(frozen=True, eq=False)
 class Draw:
     """The rows of a collection, with the random keys that decide their roles.
@@ -102,6 +117,8 @@ class Draw:
         The classes.
     seed : int
         The seed of the keys.
+    together : bool
+        Whether equal rows have the same key.
     keys : tuple
         The keys of each class.
     """
@@ -109,18 +126,24 @@ class Draw:
     blocks: Blocks
     classes: NDArray[Any]
     seed: int
+    together: bool
     keys: tuple[_Keys, ...]
 
     @classmethod
-    def of(cls, X: Any, y: Any, random_state: Any) -> Draw:
-        """Count the labels and draw the keys, in one pass over the labels."""
+    def of(cls, X: Any, y: Any, random_state: Any, duplicates: str = "group") -> Draw:
+        """Count the labels and draw the keys, in one pass."""
         seed = int(check_random_state(random_state).randint(2**31 - 1))
+        together = check_duplicates(duplicates, OWNER)
         blocks = Blocks.of_samples(OWNER, X, y=y)
-        only_labels = Blocks(tuple((part[1],) for part in blocks.parts), 1, OWNER)
-        keys = only_labels.reduce(_draw_block, _merge_blocks, seed, numbered=True)
+        if together:
+            keys = blocks.reduce(_draw_block, _merge_blocks, seed)
+        else:
+            only_labels = Blocks(tuple((part[1],) for part in blocks.parts), 1, OWNER)
+            keys = only_labels.reduce(_draw_labels, _merge_blocks, seed, numbered=True)
         classes = _labels.union([(f"{OWNER}, y", _labels.natural([label for _, label in keys]))])
         by_label = {label: own for (_, label), own in keys.items()}
-        return cls(blocks, classes, seed, tuple(by_label[label] for label in classes.tolist()))
+        in_order = tuple(by_label[label] for label in classes.tolist())
+        return cls(blocks, classes, seed, together, in_order)
 
     @property
     def sizes(self) -> Ints:
@@ -184,7 +207,8 @@ class Draw:
         low = [_nth_key(keys.smallest, n) for keys, n in zip(self.keys, certifying, strict=True)]
         high = [-_nth_key(-keys.largest, n) for keys, n in zip(self.keys, training, strict=True)]
         counts = np.stack([training, self.sizes - training - certifying, certifying])
-        return Roles(self.classes, self.seed, np.array(low), np.array(high), counts, apart)
+        ends = np.array(low), np.array(high)
+        return Roles(self.classes, self.seed, self.together, *ends, counts, apart)
 
 
 def _nth_key(keys: Floats, n: int) -> float:
@@ -202,6 +226,8 @@ class Roles:
         The classes.
     seed : int
         The seed of the keys.
+    together : bool
+        Whether equal rows have the same key.
     low, high : ndarray of shape (k,)
         Rows with keys up to `low` are in the certification set, from `high` on in the training set.
     counts : ndarray of shape (3, k)
@@ -212,15 +238,17 @@ class Roles:
 
     classes: NDArray[Any]
     seed: int
+    together: bool
     low: Floats
     high: Floats
     counts: Ints
     proportions_differ: bool = False
 
-    def of(self, number: int, y: Any) -> tuple[Ints, Codes]:
+    def of(self, number: int, X: Any, y: Any) -> tuple[Ints, Codes]:
         """Return the roles of a block's rows, and their classes."""
         codes = _labels.encode(y, self.classes, f"{OWNER}, y")
-        keys = _draw_keys(self.seed, number, len(codes))
+        together, seed = self.together, self.seed
+        keys = _equal_keys(seed, X) if together else _draw_keys(seed, number, len(codes))
         roles = np.where(keys >= self.high[codes], TRAIN, TUNE)
         return np.where(keys <= self.low[codes], CERTIFY, roles), codes
 

@@ -48,6 +48,7 @@ from margrave.steer import (
     Check,
     GuaranteeError,
     Reply,
+    RowHashes,
     Scorer,
     SteeredClassifier,
     Threshold,
@@ -58,10 +59,12 @@ from margrave.steer import (
     check_confidence,
     check_matrix,
     get_strategies,
+    hash_rows,
     hash_samples,
     issue_certificate,
     make_model,
     make_plan,
+    one_of_each,
     rates_within_classes,
     recertify_scores,
     score_samples,
@@ -106,6 +109,8 @@ class TunedRows:
         The scores and the classes of the certification set.
     estimator : classifier, list or None
         The estimator to steer, not trained.
+    n_copies : int
+        Rows that equal another row of the certification set; they are left out.
     """
 
     scorer: Scorer
@@ -115,6 +120,7 @@ class TunedRows:
     scores: Floats
     codes: Codes
     estimator: Any = None
+    n_copies: int = 0
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -193,6 +199,7 @@ class TunedRows:
             notes=(
                 self._split_note,
                 *([self._proportions_note] if self.roles.proportions_differ else []),
+                *([self._copies_note] if self.n_copies else []),
             ),
             start=plan.matrix(default.predict(self.scores), self.codes),
         )
@@ -205,6 +212,14 @@ class TunedRows:
             preference=str(wanted),
             positive=self.positive,
             confidence=confidence,
+            duplicates="group" if self.roles.together else "independent",
+        )
+
+    @property
+    def _copies_note(self) -> str:
+        return (
+            f"{self.n_copies:,} rows of the certification set equal others in all features and "
+            "were left out; equal rows were kept together, so rates are over different rows."
         )
 
     @property
@@ -271,6 +286,7 @@ def tune_rows(
         committee=estimator,
         certify=None,
         positive=positive,
+        duplicates="group" if draw.together else "independent",
         n_jobs=n_jobs,
         random_state=random_state,
         callback=callback,
@@ -278,8 +294,22 @@ def tune_rows(
     trained = start.candidate.scorer
     scorer = replace(trained, committee=trained.committee.without_training_data())
     scored = draw.blocks.reduce(_score_block, _join_scores, roles, scorer, numbered=True)
+    scored, n_certify = scored.of_different_rows(), len(scored.codes)
     tally = _count_scores(draw, roles, scorer, scored.summary)
-    return TunedRows(scorer, roles, positive, tally, scored.scores, scored.codes, start.estimator)
+    if draw.together:  # copies of a row have the same key, and so the counts differ a little
+        sets = (codes, None, scored.codes)
+        counts = [tally.under[-1] if own is None else np.bincount(own, minlength=2) for own in sets]
+        roles = replace(roles, counts=np.stack(counts))
+    return TunedRows(
+        scorer,
+        roles,
+        positive,
+        tally,
+        scored.scores,
+        scored.codes,
+        start.estimator,
+        n_certify - len(scored.codes),
+    )
 
 
 @fit.register
@@ -290,7 +320,7 @@ def _fit_steered(
     if sample_weight is not None:
         raise ValueError(f"{OWNER} needs sample_weight to be None; got weights. Leave them out.")
     check_strategies(estimator.strategies, OWNER)
-    draw = Draw.of(X, y, estimator.random_state)
+    draw = Draw.of(X, y, estimator.random_state, estimator.duplicates)
     if estimator.preference is None:
         roles = draw.training_roles()
         rows, codes = training_rows(draw, roles)
@@ -407,20 +437,23 @@ def recertify(
     blocks = Blocks.of_samples(owner, X, y=y)
     drawn = blocks.reduce(_draw_block, merge_certifying, model, owner, numbered=True)
     scores, codes, *hashes = drawn.parts
-    return recertify_scores(model, scores, codes, hashes[0] if hashes else None, confidence, owner)
+    rows = RowHashes(*hashes) if hashes else None
+    return recertify_scores(model, scores, codes, rows, confidence, owner)
 
 
-def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, Any]:
+def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, RowHashes | None]:
     rows = plain_rows(X)
     return model.confusion(rows, y), hash_samples(model, rows)
 
 
-def _join_checked(parts: list[tuple[Confusion, Any]]) -> tuple[Confusion, Any]:
+def _join_checked(
+    parts: list[tuple[Confusion, RowHashes | None]],
+) -> tuple[Confusion, RowHashes | None]:
     first = parts[0][0]
     counts = np.sum([matrix.counts for matrix, _ in parts], axis=0)
     hashes = [own for _, own in parts if own is not None]
     matrix = Confusion(counts, first.classes, first.positive)
-    return matrix, np.concatenate(hashes) if hashes else None
+    return matrix, RowHashes.joined(hashes) if hashes else None
 
 
 def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: str) -> KeyedRows:
@@ -428,7 +461,8 @@ def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: st
     codes = _labels.encode(y, model.classes_, f"{owner}, y")
     hashes = hash_samples(model, rows)
     scores = score_samples(model, rows)
-    return draw_certifying(number, scores, codes, *([] if hashes is None else [hashes]))
+    both = [] if hashes is None else [hashes.exact, hashes.rounded]
+    return draw_certifying(number, scores, codes, *both)
 
 
 def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:
@@ -439,7 +473,7 @@ def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:
 
 
 def _load_block(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], Codes] | None:
-    role, codes = roles.of(number, y)
+    role, codes = roles.of(number, X, y)
     at = np.flatnonzero(role == TRAIN)
     return ([plain_rows(select_rows(X, at))], codes[at]) if len(at) else None
 
@@ -451,34 +485,49 @@ def _join_blocks(parts: list[tuple[list[Any], Codes]]) -> tuple[list[Any], Codes
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """A summary of the tuning set's scores, and the scores and classes of the certification set."""
+    """A summary of the tuning set's scores, and the scores and classes of the certification set.
+
+    With ``rows``, the hashes of the certification set, unless equal rows are independent.
+    """
 
     summary: SortedSummary
     scores: Floats
     codes: Codes
+    rows: NDArray[np.uint64] | None
+
+    def of_different_rows(self) -> _Scored:
+        """Keep one of each set of equal rows in the certification set."""
+        if self.rows is None:
+            return self
+        kept = one_of_each(self.rows, 0)
+        return _Scored(self.summary, self.scores[kept], self.codes[kept], self.rows[kept])
 
 
 def _score_rows(
     number: int, X: Any, y: Any, roles: Roles, scorer: Scorer, scored: tuple[int, ...]
-) -> tuple[NDArray[np.int64], Codes, Floats]:
-    """Return roles, classes and scores of a block's rows that have one of some roles."""
-    role, codes = roles.of(number, y)
+) -> tuple[NDArray[np.int64], Codes, Floats, Codes]:
+    """Return roles, classes, scores and places of a block's rows that have one of some roles."""
+    role, codes = roles.of(number, X, y)
     at = np.flatnonzero(np.isin(role, scored))
     scores = scorer(plain_rows(select_rows(X, at))) if len(at) else np.zeros(0)
-    return role[at], codes[at], scores
+    return role[at], codes[at], scores, at
 
 
 def _score_block(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer) -> _Scored:
-    role, codes, scores = _score_rows(number, X, y, roles, scorer, (TUNE, CERTIFY))
+    role, codes, scores, at = _score_rows(number, X, y, roles, scorer, (TUNE, CERTIFY))
     tune, certify = role == TUNE, role == CERTIFY
-    return _Scored(summary_of(scores[tune], codes[tune]), scores[certify], codes[certify])
+    summary = summary_of(scores[tune], codes[tune])
+    rows = hash_rows(plain_rows(select_rows(X, at[certify]))) if roles.together else None
+    return _Scored(summary, scores[certify], codes[certify], rows)
 
 
 def _join_scores(parts: list[_Scored]) -> _Scored:
+    rows = [part.rows for part in parts if part.rows is not None]
     return _Scored(
         SortedSummary.merged([part.summary for part in parts]),
         np.concatenate([part.scores for part in parts]),
         np.concatenate([part.codes for part in parts]),
+        np.concatenate(rows) if rows else None,
     )
 
 
@@ -493,5 +542,5 @@ def _count_scores(draw: Draw, roles: Roles, scorer: Scorer, summary: SortedSumma
 
 
 def _count_block(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer, ends: Floats) -> Runs:
-    _, codes, scores = _score_rows(number, X, y, roles, scorer, (TUNE,))
+    _, codes, scores, _ = _score_rows(number, X, y, roles, scorer, (TUNE,))
     return Runs.of(scores, codes, ends)

@@ -139,6 +139,7 @@ class Acceptances:
             preference=str(wanted),
             positive=data.positive,
             confidence=confidence,
+            duplicates="independent" if data.used is None else "group",
         )
         self.accepted.append(Accepted(step, certification_set.name, model))
         return model
@@ -194,7 +195,7 @@ class Acceptances:
                 received=None,
             )
         if y is not None:
-            own = make_certification_set(X, y, data.committee, "Dialog.accept")
+            own = make_certification_set(X, y, data.committee, data.used, "Dialog.accept")
             return own, RowSample.of(X)
         if self.certification_set is None or self.rows is None:
             raise GuaranteeError(

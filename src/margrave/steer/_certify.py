@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
 from margrave._errors import ParameterError
+from margrave._indexing import select_rows
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
@@ -45,10 +46,10 @@ from margrave.steer._order_statistic import (
     samples_needed,
     supported_rate,
 )
+from margrave.steer._row_hashes import RowHashes, UsedRows, one_of_each
 from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Threshold, best_decision, best_rejecting_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
-from margrave.steer._used_rows import Hashes, UsedRows, hash_rows
 
 # The fractions of each limit that the decisions on a path may use on the tuning set.
 _FRACTIONS = tuple(np.linspace(1, 0, 21).round(3).tolist())
@@ -581,6 +582,8 @@ class CertificationSet:
         Positions of their true classes.
     name : str
         Fingerprint that identifies the samples.
+    rows : RowHashes or None
+        The hashes of the samples; None if equal rows are independent observations.
     at : ndarray or None
         Their positions in the data that the dialog was made from; None for other samples.
     """
@@ -588,22 +591,40 @@ class CertificationSet:
     X: Rows
     codes: Codes
     name: str
+    rows: RowHashes | None
     at: Codes | None = None
 
     @classmethod
     def of(
-        cls, X: Any, codes: Codes, committee: FittedMembers, at: Codes | None = None
+        cls,
+        X: Any,
+        codes: Codes,
+        committee: FittedMembers,
+        rows: RowHashes | None,
+        at: Codes | None = None,
     ) -> CertificationSet:
         """Make the set; the scores of the members identify its samples."""
-        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), at)
+        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), rows, at)
 
 
 def make_certification_set(
-    X: Any, y: ArrayLike, committee: FittedMembers, owner: str
+    X: Any, y: ArrayLike, committee: FittedMembers, used: UsedRows | None, owner: str
 ) -> CertificationSet:
-    """Make a certification set of samples that the user passes."""
+    """Make a certification set of samples that the user passes: one of each set of equal rows.
+
+    Raises
+    ------
+    GuaranteeError
+        If some of them were used before.
+    """
     codes = encode_labels(X, y, committee.classes, owner)
-    return CertificationSet.of(committee.encode(X), codes, committee)
+    rows = None
+    if used is not None:
+        rows = used.hash(X)
+        refuse_used_rows(used, rows, owner)
+        kept = one_of_each(rows.exact, 0)
+        X, codes, rows = select_rows(X, kept), codes[kept], rows[kept]
+    return CertificationSet.of(committee.encode(X), codes, committee, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -620,7 +641,7 @@ class Certified:
         What is guaranteed and how.
     certificate : Certificate
         The certificate.
-    used : UsedRows
+    used : UsedRows or None
         All rows that the model was built from, with the certification set.
     """
 
@@ -628,7 +649,7 @@ class Certified:
     decision: Decision
     plan: Plan
     certificate: Certificate
-    used: UsedRows
+    used: UsedRows | None
 
 
 def certify(
@@ -661,12 +682,7 @@ def certify(
         the labels of the certification set are used, that gives what the certificate may use. By
         default this is the whole error probability.
     """
-    X, codes = certification_set.X.X, certification_set.codes
-    hashes = hash_rows(data.committee, X)
-    n_used = refuse_used_rows(data.used, hashes, "Dialog.accept")
-    if n_used:
-        note = f"{n_used:,} of the samples equal rows that the model was built from."
-        notes = (*notes, note)
+    X, codes, rows = certification_set.X.X, certification_set.codes, certification_set.rows
     plan, scores = plan_request(wanted, candidate, data, certification_set)
     start_predictions = start.decision.predict(start.scorer.score_encoded(X))
     name = name_request(plan, scores, codes, confidence)
@@ -686,7 +702,8 @@ def certify(
             start=plan.matrix(start_predictions, codes),
         )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
-    return Certified(scorer, decision, plan, certificate, data.used.with_rows(hashes))
+    used = data.used if data.used is None or rows is None else data.used.with_rows(rows)
+    return Certified(scorer, decision, plan, certificate, used)
 
 
 def plan_request(
@@ -712,19 +729,14 @@ def name_request(plan: Plan, scores: Floats, codes: Codes, confidence: float) ->
     return str(joblib.hash((samples, wanted, round(confidence, 9), plan.values)))
 
 
-# The largest fraction of used rows in a certification set: a few may equal new rows by chance.
-MAX_USED = 0.05
-
-
-def refuse_used_rows(used: UsedRows, hashes: Hashes, owner: str, largest: float = MAX_USED) -> int:
-    """Raise an error if too many rows were used to build the model; return how many were."""
-    fraction, n = used.estimate(hashes), len(hashes)
-    n_used = round(fraction * n)
-    if fraction > largest:
+def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float = 0.0) -> int:
+    """Raise an error if more than a fraction of rows was used before; return how many were."""
+    n, n_used = len(rows), used.count(rows)
+    if n_used > allowed * n:
         raise GuaranteeError(
-            f"{owner} needs samples that no step has used; {n_used} of these {n} equal rows that "
-            f"the model was built from, and at most {largest:.0%} may. Pass newly labelled "
-            "samples, and remove duplicates before you split data.",
+            f"{owner} needs samples that no step has used; {n_used:,} of these {n:,} equal rows "
+            "that the model was built from. Pass newly labelled samples. If equal rows are "
+            "independent observations, set duplicates='independent' from the start.",
             code="used_samples",
             n_used=n_used,
             n=n,

@@ -139,6 +139,10 @@ class Dialog(Saved):
         The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     groups : array-like of shape (n_samples,), default=None
         The group of each sample of the tuning set. Samples of a group are in the same fold.
+    duplicates : {"group", "independent"}, default="group"
+        Whether rows that are equal in all features are copies of one observation, or independent
+        observations. Copies are in the same fold, and a certification set may not contain copies
+        of rows of the tuning set.
     ledger : Ledger, default=None
         Knows which certification data are used up. None is a ledger of this dialog alone.
 
@@ -184,9 +188,11 @@ class Dialog(Saved):
         *,
         positive: Any = None,
         groups: ArrayLike | None = None,
+        duplicates: str = "group",
         ledger: Ledger | None = None,
     ) -> None:
-        self._begin(start_from_model(model, X_tune, y_tune, positive, groups), None, ledger)
+        start = start_from_model(model, X_tune, y_tune, positive, groups, duplicates)
+        self._begin(start, None, ledger)
 
     def _begin(self, start: DialogStart, rows: RowSample | None, ledger: Ledger | None) -> None:
         """Begin the history with the model at the start."""
@@ -216,6 +222,7 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        duplicates: str = "group",
         n_jobs: int | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
@@ -263,6 +270,11 @@ class Dialog(Saved):
         time : array-like of shape (n_samples,), default=None
             The time of each sample. The certification set holds the latest samples, and the
             predictions for the tuning set come from members trained on earlier samples only.
+        duplicates : {"group", "independent"}, default="group"
+            Whether rows that are equal in all features are copies of one observation, or
+            independent observations, as in a table of a few discrete features. Copies would break
+            a guarantee: the split keeps them together, and the certification set has one of each,
+            so that the guaranteed rates are over different rows.
         n_jobs : int, default=None
             Number of members to fit in parallel.
         random_state : int, RandomState or None, default=None
@@ -321,6 +333,7 @@ class Dialog(Saved):
             positive=positive,
             groups=groups,
             time=time,
+            duplicates=duplicates,
             n_jobs=n_jobs,
             random_state=random_state,
             callback=_with_stop(callback, stop),
@@ -348,13 +361,15 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        duplicates: str = "group",
         random_state: Any = None,
     ) -> SplitSizes:
         """Compute the sizes of the split that :meth:`from_data` makes, without any training.
 
         Parameters
         ----------
-        X, y, committee, tune, certify, guarantee, confidence, positive, groups, time, random_state
+        X, y, committee, tune, certify, guarantee, confidence, positive, groups, time, \
+        duplicates, random_state
             As in :meth:`from_data`; `certify` cannot be a certification set of your own.
 
         Returns
@@ -391,6 +406,7 @@ class Dialog(Saved):
             groups=groups,
             time=time,
             tune=default_tune(committee, tune),
+            duplicates=duplicates,
             random_state=random_state,
         ).sizes
 
@@ -918,6 +934,11 @@ class Dialog(Saved):
     def sizes(self) -> SplitSizes:
         """The number of samples for training, tuning and certification."""
         return self._sizes
+
+    @property
+    def duplicates(self) -> str:
+        """Whether equal rows are copies of one observation ("group") or "independent" ones."""
+        return "independent" if self._data.used is None else "group"
 
     # The certified model
 

@@ -8,7 +8,7 @@ have equal hashes with a probability of 3e-8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import prod
 from numbers import Real
@@ -17,12 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csgraph
 from sklearn.utils import check_random_state
 
-from margrave._typing import Codes, Flags, Floats
+from margrave._indexing import lazy_rows
+from margrave._typing import Codes, Floats
 
 Hashes = NDArray[np.uint64]
 
+# A larger fraction of nearly equal rows is no chance, even with a single column.
+MAX_BY_CHANCE = 0.005
 _DIGITS = 6  # nearly equal: equal up to a millionth of the scale of the column
 _EXACT = 2**53  # larger integers are not exact as floats
 _MISSING, _INTEGER = np.uint64(0x6D697373696E67), np.uint64(0x696E7465676572)
@@ -68,11 +72,34 @@ def rounding_grid(X: Any) -> Floats:
     return np.array([_grid_step(values) for values in _columns(X)], dtype=np.float64)
 
 
-def one_of_each(hashes: Hashes, random_state: Any) -> Codes:
-    """Return the position of one row of each set of equal rows, drawn at random, in order."""
-    shuffled = check_random_state(random_state).permutation(len(hashes))
-    first = np.unique(hashes[shuffled], return_index=True)[1]
+def random_keys(rows: Hashes, seed: int) -> Floats:
+    """Draw a number in [0, 1) for each row, the same for equal rows."""
+    mixed = _mix(rows ^ _mix(np.array([seed], dtype=np.uint64)))
+    return np.asarray((mixed >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
+
+
+def one_of_each(rows: Hashes | Codes, random_state: Any) -> Codes:
+    """Return the position of one of each set of equal rows, drawn at random, in order.
+
+    Parameters
+    ----------
+    rows : ndarray
+        The hashes of the rows, or the numbers of their sets.
+    random_state : int, RandomState instance or None
+        Draws the rows.
+    """
+    shuffled = check_random_state(random_state).permutation(len(rows))
+    first = np.unique(rows[shuffled], return_index=True)[1]
     return np.sort(shuffled[first])
+
+
+def join_equal_rows(groups: NDArray[Any], rows: Hashes) -> Codes:
+    """Return larger groups: two groups become one if a row of one equals a row of the other."""
+    group, equal = (np.unique(of, return_inverse=True)[1] for of in (groups, rows))
+    n = group.max() + 1
+    size = n + equal.max() + 1
+    links = sparse.coo_array((np.ones(len(group)), (group, n + equal)), shape=(size, size))
+    return np.asarray(csgraph.connected_components(links)[1][group], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +115,12 @@ class RowHashes:
     exact: Hashes
     rounded: Hashes
 
+    @classmethod
+    def joined(cls, parts: list[RowHashes]) -> RowHashes:
+        """Join the hashes of several sets of rows."""
+        exact, rounded = ([getattr(part, name) for part in parts] for name in ("exact", "rounded"))
+        return cls(np.concatenate(exact), np.concatenate(rounded))
+
     def __len__(self) -> int:
         return len(self.exact)
 
@@ -102,8 +135,9 @@ class RowHashes:
 
     @property
     def n_near_copies(self) -> int:
-        """Number of different rows that nearly equal an earlier row."""
-        return len(np.unique(self.exact)) - len(np.unique(self.rounded))
+        """Number of different rows that nearly equal an earlier row; 0 if it may be chance."""
+        n = len(np.unique(self.exact)) - len(np.unique(self.rounded))
+        return n if n > MAX_BY_CHANCE * len(self) else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,33 +146,40 @@ class UsedRows:
 
     Attributes
     ----------
+    columns : list of str or None
+        The names of the columns, if they have any.
     grid : ndarray of shape (n_columns,)
         The multiples that numbers are rounded to before rows are compared.
-    hashes : ndarray of uint64
-        The hashes of the rows, each once, sorted.
+    rows : RowHashes
+        The hashes of the rows.
     """
 
+    columns: list[str] | None
     grid: Floats
-    hashes: Hashes
+    rows: RowHashes
 
     @classmethod
-    def of(cls, X: Any) -> UsedRows:
-        """Remember rows; they determine the scale of each column."""
-        grid = rounding_grid(X)
-        return cls(grid, np.unique(hash_rows(X, grid)))
+    def none_of(cls, X: Any) -> UsedRows:
+        """Use no rows yet; X determines the names and the scale of the columns."""
+        names = list(getattr(X, "columns", [])) or None
+        none = np.zeros(0, dtype=np.uint64)
+        return cls(names, rounding_grid(X), RowHashes(none, none))
 
     def hash(self, X: Any) -> RowHashes:
-        """Hash rows, to compare them with these."""
+        """Hash rows, to compare them with these; columns are matched by name."""
+        if self.columns is not None and set(self.columns) <= set(getattr(X, "columns", [])):
+            X = X[self.columns]
         return RowHashes(hash_rows(X), hash_rows(X, self.grid))
 
-    def has(self, rows: RowHashes) -> Flags:
-        """Whether each row equals one of these, up to the rounding."""
-        found: Flags = np.isin(rows.rounded, self.hashes)
-        return found
+    def count(self, rows: RowHashes) -> int:
+        """Count the rows that equal one of these, or nearly do so more often than by chance."""
+        equal = int(np.isin(rows.exact, self.rows.exact).sum())
+        near = int(np.isin(rows.rounded, self.rows.rounded).sum())
+        return near if near - equal > MAX_BY_CHANCE * len(rows) else equal
 
     def with_rows(self, rows: RowHashes) -> UsedRows:
         """Add rows."""
-        return UsedRows(self.grid, np.union1d(self.hashes, rows.rounded))
+        return replace(self, rows=RowHashes.joined([self.rows, rows]))
 
 
 def _count_rows(X: Any) -> int:
@@ -154,12 +195,14 @@ def _columns(X: Any) -> Iterator[NDArray[Any]]:
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         for j in range(X.shape[1]):
             column = X.iloc[:, j]
+            if not hasattr(column, "to_numpy"):
+                raise lazy_rows(X)
             if isinstance(column.dtype, np.dtype):
-                yield column.to_numpy()
+                yield _as_numbers(column.to_numpy())
             elif getattr(column.dtype, "kind", "O") in "biuf":
                 yield column.to_numpy(dtype=np.float64, na_value=np.nan)
             else:
-                yield column.to_numpy(dtype=object)
+                yield _as_numbers(column.to_numpy(dtype=object))
         return
     try:
         array = np.asarray(X)
@@ -167,7 +210,14 @@ def _columns(X: Any) -> Iterator[NDArray[Any]]:
         array = np.fromiter(X, dtype=object)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.array(X, dtype=object)  # numbers among texts stay numbers
-    yield from array.reshape(len(array), prod(array.shape[1:])).T
+    yield from map(_as_numbers, array.reshape(len(array), prod(array.shape[1:])).T)
+
+
+def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert objects to numbers, if all of them are numbers or None."""
+    if values.dtype != object or not all(isinstance(one, Real | None) for one in values):
+        return values
+    return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
 
 
 def _grid_step(values: NDArray[Any]) -> float:

@@ -5,6 +5,10 @@ samples are used for training and tuning by cross-fitting: the prediction for a 
 members trained without it. Alternatively, a fraction of them is only used for tuning. A group of
 samples is never split. With a time, the certification set contains the latest samples, and members
 predict samples that are later than those they were trained on.
+
+Rows with equal features may be copies of one observation. The split keeps them together, and the
+certification set has one of them: a copy in the training set would make its prediction too good,
+and a copy in the certification set would count one observation twice.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from margrave._messages import name_class
 from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed, supported_rate
+from margrave.steer._row_hashes import one_of_each
 
 FOLDS = 5
 _DEFAULT_FRACTION, _LARGEST_FRACTION = 0.2, 0.4
@@ -62,9 +67,14 @@ class SplitSizes:
     certify : int
         Samples of the certification set.
     unused : int
-        Further samples of the groups in the certification set.
+        Further samples of the groups in the certification set, and copies of its rows.
     certify_by_class : dict
         The number of samples of each class in the certification set.
+    copies : int
+        Rows that equal an earlier row in all features.
+    near_copies : int
+        Different rows that equal an earlier row up to a millionth of the scale of each column; 0
+        if they are fewer than one in 200 rows, which may be chance.
     """
 
     train: int
@@ -72,6 +82,8 @@ class SplitSizes:
     certify: int
     unused: int
     certify_by_class: dict[Any, int]
+    copies: int = 0
+    near_copies: int = 0
 
     def smallest_limits(self, confidence: float = 0.95) -> dict[Any, float]:
         """Compute the smallest limit on each class's error rate that can be guaranteed.
@@ -193,6 +205,7 @@ def split_rows(
     time: NDArray[Any] | None,
     random_state: Any,
     tune: float | None = None,
+    equal: Codes | None = None,
 ) -> Split:
     """Split off a certification set; the rest gets folds, or a separate tuning set.
 
@@ -208,10 +221,16 @@ def split_rows(
         Draws the samples.
     tune : float or None
         Size of a separate tuning set, as a fraction of the other samples; None for folds.
+    equal : ndarray of shape (n,) or None
+        The number of the set of equal rows that each sample belongs to; None if all rows differ.
+        It is not used with groups, which have to contain their equal rows.
     """
     if time is not None:
         latest = _latest_rows(time, fraction)
         build, certify = np.flatnonzero(~latest), np.flatnonzero(latest)
+        if equal is not None:
+            certify = certify[~np.isin(equal[certify], equal[build])]
+            certify = certify[one_of_each(equal[certify], random_state)]
         if len(np.unique(y[build])) < len(np.unique(y)):
             raise SplitError(
                 "Steering by time needs samples of each class that are earlier than the "
@@ -224,16 +243,31 @@ def split_rows(
         return Split(build, certify, _forward_folds(y[build], time[build]))
     build, certify = np.arange(len(y)), np.arange(0)
     if fraction > 0 and groups is None:
-        build, certify = train_test_split(
-            build, test_size=fraction, stratify=y, random_state=random_state
-        )
+        build, certify = _draw_rows(y, fraction, random_state, equal)
+        certify = certify if equal is None else certify[one_of_each(equal[certify], random_state)]
     elif fraction > 0 and groups is not None:
         build, certify = _split_groups(y, fraction, groups, check_random_state(random_state))
     build, certify = np.sort(build), np.sort(certify)
     groups = None if groups is None else groups[build]
+    equal = None if equal is None else equal[build]
     if tune is not None:
-        return Split(build, certify, [], _tuning_set(y[build], tune, groups, None, random_state))
-    return Split(build, certify, tuning_folds(y[build], groups))
+        tuning = _tuning_set(y[build], tune, groups, None, random_state, equal)
+        return Split(build, certify, [], tuning)
+    return Split(build, certify, tuning_folds(y[build], groups, equal))
+
+
+def _draw_rows(
+    y: NDArray[Any], fraction: float, random_state: Any, equal: Codes | None
+) -> tuple[Codes, Codes]:
+    """Draw a fraction of the samples, stratified by class; equal rows stay together."""
+    one = np.arange(len(y)) if equal is None else one_of_each(equal, random_state)
+    rest, drawn = train_test_split(
+        one, test_size=fraction, stratify=y[one], random_state=random_state
+    )
+    if equal is None:
+        return rest, drawn
+    is_drawn = np.isin(equal, equal[drawn])
+    return np.flatnonzero(~is_drawn), np.flatnonzero(is_drawn)
 
 
 def _latest_rows(time: NDArray[Any], fraction: float) -> NDArray[np.bool_]:
@@ -250,10 +284,12 @@ def _tuning_set(
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: Any,
+    equal: Codes | None = None,
 ) -> Codes:
     """Return the positions of a separate tuning set: the latest samples, or stratified by class.
 
-    Groups are not split. Every class needs one sample for training and two for tuning.
+    Groups and equal rows are not split. Every class needs one sample for training and two for
+    tuning.
     """
     classes, codes = np.unique(y, return_inverse=True)
     sizes = np.bincount(codes)
@@ -263,9 +299,7 @@ def _tuning_set(
         tuning = _draw_whole_groups(codes, fraction, groups, check_random_state(random_state))
     else:
         check_fraction(fraction, sizes, "tune")
-        _, tuning = train_test_split(
-            np.arange(len(y)), test_size=fraction, stratify=y, random_state=random_state
-        )
+        _, tuning = _draw_rows(y, fraction, random_state, equal)
     tuning_sizes = np.bincount(codes[tuning], minlength=len(classes))
     for label, n, n_tuning in zip(classes, sizes.tolist(), tuning_sizes.tolist(), strict=True):
         if n_tuning < 2 or n_tuning == n:
@@ -303,8 +337,14 @@ def _draw_whole_groups(
     return np.flatnonzero(selected[group_codes])
 
 
-def tuning_folds(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[Codes, Codes]]:
-    """Return stratified folds that do not split groups; fewer folds if a class is small."""
+def tuning_folds(
+    y: NDArray[Any], groups: NDArray[Any] | None = None, equal: Codes | None = None
+) -> list[tuple[Codes, Codes]]:
+    """Return stratified folds that split no groups or equal rows; fewer if a class is small."""
+    if equal is not None and groups is None:
+        one = one_of_each(equal, 0)
+        held_out = [np.isin(equal, equal[one[at]]) for _, at in tuning_folds(y[one])]
+        return [(np.flatnonzero(~held), np.flatnonzero(held)) for held in held_out]
     classes, sizes = np.unique(y, return_counts=True)
     n_folds = min(FOLDS, int(sizes.min()))
     if groups is not None:
@@ -355,13 +395,15 @@ def _time_blocks(time: NDArray[Any], n_blocks: int) -> Codes:
     return np.unique(block, return_inverse=True)[1]
 
 
-def time_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
+def time_folds(
+    y: NDArray[Any], time: NDArray[Any], equal: Codes | None = None
+) -> list[tuple[Codes, Codes]]:
     """Return folds that hold out one block of time each; stratified folds if a class gets lost."""
     block = _time_blocks(time, FOLDS)
     folds = [(np.flatnonzero(block != i), np.flatnonzero(block == i)) for i in np.unique(block)]
     n_classes = len(np.unique(y))
     if len(folds) < 2 or any(len(np.unique(y[training])) < n_classes for training, _ in folds):
-        return tuning_folds(y)
+        return tuning_folds(y, None, equal)
     return folds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +22,9 @@ from margrave.committee import Committee, FittedMembers, Progress, describe_colu
 from margrave.confusion import Preference
 from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
-from margrave.steer._certify import CertificationSet, make_certification_set
+from margrave.steer._certify import CertificationSet, make_certification_set, refuse_used_rows
 from margrave.steer._default_committee import default_committee
+from margrave.steer._row_hashes import RowHashes, UsedRows, join_equal_rows, one_of_each
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import (
     Split,
@@ -35,12 +37,18 @@ from margrave.steer._split import (
 )
 from margrave.steer._thresholds import default_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
-from margrave.steer._used_rows import UsedRows, hash_rows
 from margrave.table import TableEncoder
 
 _MIN_PER_CLASS = 10
 PROGRAM = "martingale"
 PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
+GROUP, INDEPENDENT = "group", "independent"
+
+
+class DuplicatesWarning(UserWarning):
+    """Rows of a table are nearly equal, and may be copies of one observation."""
+
+    __module__ = "margrave.steer"
 
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
@@ -57,14 +65,22 @@ def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     return labels
 
 
-def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
+def check_duplicates(duplicates: Any, owner: str) -> bool:
+    """Return whether equal rows are one group."""
+    if not isinstance(duplicates, str) or duplicates not in (GROUP, INDEPENDENT):
+        allowed = f"{GROUP!r} or {INDEPENDENT!r}"
+        raise ParameterError.of(owner, "duplicates", allowed, duplicates)
+    return duplicates == GROUP
+
+
+def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, hint: str = "") -> None:
     """Raise an error if a class has too few samples to train, tune and certify on."""
     sizes = np.bincount(codes, minlength=len(classes))
     if sizes.min() < _MIN_PER_CLASS:
         label = _labels.plain(classes[sizes.argmin()])
         raise SplitError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
-            f"certify on; got {sizes.min()} of {name_class(label)}.",
+            f"certify on; got {sizes.min()} of {name_class(label)}.{hint}",
             code="too_few_samples",
             label=label,
             n=int(sizes.min()),
@@ -174,6 +190,12 @@ class TableSplit:
         The group and the time of each sample.
     parts : Split
         Which rows are for training, tuning and certification.
+    rows : RowHashes
+        The hashes of all rows.
+    used : UsedRows or None
+        The rows for training and tuning; None if equal rows are independent observations.
+    equal : ndarray of shape (n_samples,) or None
+        The set of equal rows of each sample; None if all differ, or are independent.
     """
 
     labels: NDArray[Any]
@@ -183,6 +205,9 @@ class TableSplit:
     groups: NDArray[Any] | None
     time: NDArray[Any] | None
     parts: Split
+    rows: RowHashes
+    used: UsedRows | None
+    equal: Codes | None
 
     @property
     def learned(self) -> Codes:
@@ -206,18 +231,28 @@ class TableSplit:
             len(parts.certify),
             len(self.labels) - n_used,
             dict(zip(self.classes.tolist(), by_class, strict=True)),
+            self.rows.n_copies,
+            self.rows.n_near_copies,
         )
 
     def tuning_folds(self) -> list[tuple[Codes, Codes]]:
         """Return folds of the tuning set, in time order if there is a time."""
         at = self.tuning
-        if self.time is not None:
-            return time_folds(self.labels[at], self.time[at])
-        return tuning_folds(self.labels[at], None if self.groups is None else self.groups[at])
+        groups, time, equal = (
+            None if of is None else of[at] for of in (self.groups, self.time, self.equal)
+        )
+        if time is not None:
+            return time_folds(self.labels[at], time, equal)
+        return tuning_folds(self.labels[at], groups, equal)
 
 
 def start_from_model(
-    model: Any, X_tune: Any, y_tune: ArrayLike, positive: Any, groups: ArrayLike | None
+    model: Any,
+    X_tune: Any,
+    y_tune: ArrayLike,
+    positive: Any,
+    groups: ArrayLike | None,
+    duplicates: str = GROUP,
 ) -> DialogStart:
     """Start from a fitted classifier, or from a list of them."""
     owner = "Dialog"
@@ -229,7 +264,12 @@ def start_from_model(
     if alone:
         X_tune = select_columns(X_tune, None, pairs[0][0], model)
     groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
-    folds = tuning_folds(codes, groups)
+    used = UsedRows.none_of(X_tune) if check_duplicates(duplicates, owner) else None
+    equal = None
+    if used is not None:
+        rows = used.hash(X_tune)
+        used, (groups, equal) = used.with_rows(rows), _keep_together(groups, rows)
+    folds = tuning_folds(codes, groups, equal)
     columns = describe_columns(X_tune)
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
     whole = committee = FittedMembers(names, members, classes, None, columns)
@@ -245,7 +285,7 @@ def start_from_model(
         folds,
         Rows(X_tune),
         trained_on=False,
-        used=UsedRows.of(hash_rows(committee, X_tune)),
+        used=used,
     )
     start = _score_start(data, whole, X_tune) if alone else _score_start(data)
     return replace(start, estimator=clone_untrained(model))
@@ -262,15 +302,20 @@ def split_table(
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
     tune: Any = None,
+    duplicates: str = GROUP,
     random_state: Any = None,
 ) -> TableSplit:
     """Check a table and split its rows."""
     owner = "Dialog.from_data"
     labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
-    check_sizes(classes, codes, owner)
+    n, together = len(labels), check_duplicates(duplicates, owner)
+    used = UsedRows.none_of(X)
+    rows = used.hash(X)
+    distinct = one_of_each(rows.exact, 0) if together else np.arange(n)
+    hint = "" if len(distinct) == n else _EQUAL_HINT
+    check_sizes(classes, codes[distinct], owner, hint)
     positive = check_positive(positive, classes, owner)
-    n = len(labels)
     groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
     time = None if time is None else check_one_per_sample(time, n, "time", owner)
     if groups is not None and time is not None:
@@ -280,8 +325,11 @@ def split_table(
             allowed="None, if time is set",
             received="both",
         )
+    equal = None
+    if together:
+        groups, equal = _keep_together(groups, rows)
     own_set = isinstance(certify, tuple) and len(certify) == 2
-    counted = codes
+    counted = codes[distinct]
     if groups is not None and isinstance(certify, str):
         counted = codes[np.unique(groups, return_index=True)[1]]  # one sample of each group
     fraction = certification_fraction(
@@ -294,8 +342,26 @@ def split_table(
     )
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
-    parts = split_rows(labels, fraction, groups, time, random_state, tune)
-    return TableSplit(labels, codes, classes, positive, groups, time, parts)
+    parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
+    known = used.with_rows(rows[parts.build]) if together else None
+    return TableSplit(labels, codes, classes, positive, groups, time, parts, rows, known, equal)
+
+
+_EQUAL_HINT = (
+    " Rows that are equal in all features count once; if they are independent observations, set "
+    "duplicates='independent'."
+)
+
+
+def _keep_together(
+    groups: NDArray[Any] | None, rows: RowHashes
+) -> tuple[NDArray[Any] | None, Codes | None]:
+    """Return groups that contain their equal rows, or the sets of equal rows without groups."""
+    if not rows.n_copies:
+        return groups, None
+    if groups is not None:
+        return join_equal_rows(groups, rows.exact), None
+    return None, np.unique(rows.exact, return_inverse=True)[1]
 
 
 def start_from_table(
@@ -311,6 +377,7 @@ def start_from_table(
     positive: Any = None,
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
+    duplicates: str = GROUP,
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
@@ -327,10 +394,13 @@ def start_from_table(
         groups=groups,
         time=time,
         tune=default_tune(committee, tune),
+        duplicates=duplicates,
         random_state=random_state,
     )
+    if isinstance(certify, tuple) and split.used is not None:  # before minutes of training
+        refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
-    fitted, rows, raw, used = _fit_committee(X, split, members, encoder, n_jobs, callback)
+    fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
     at, apart = split.tuning, split.parts.tuning is not None
     data = TuningData(
         fitted,
@@ -340,11 +410,13 @@ def start_from_table(
         split.tuning_folds(),
         Rows(rows),
         trained_on=not apart,
-        used=used,
+        used=split.used,
         in_time=split.time is not None and not apart,  # if apart, all training samples are earlier
         at=at,
     )
     certification_set, sizes = _certification_set(X, certify, split, fitted), split.sizes
+    if sizes.near_copies:
+        warnings.warn(describe_near_copies(sizes.near_copies), DuplicatesWarning, stacklevel=4)
     if isinstance(certify, tuple) and certification_set is not None:  # the user's own samples
         by_class = np.bincount(certification_set.codes, minlength=len(split.classes)).tolist()
         own = dict(zip(split.classes.tolist(), by_class, strict=True))
@@ -353,7 +425,7 @@ def start_from_table(
         _score_start(data),
         sizes=sizes,
         certify=certification_set,
-        notes=_notes(split.groups, split.time),
+        notes=_notes(split, groups is not None, sizes),
         estimator=clone_untrained(committee if names is None else _with_encoder(members)),
     )
 
@@ -365,8 +437,8 @@ def _fit_committee(
     encoder: TableEncoder | None,
     n_jobs: int | None,
     callback: Callable[[Progress], Any] | None,
-) -> tuple[FittedMembers, Any, Floats, UsedRows]:
-    """Fit the members; return them, the encoded tuning set, their predictions for it, and all rows.
+) -> tuple[FittedMembers, Any, Floats]:
+    """Fit the members; return them, the encoded tuning set, and their predictions for it.
 
     The predictions are out-of-fold where the members are trained on the tuning set.
     """
@@ -381,14 +453,11 @@ def _fit_committee(
         committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
         at = np.concatenate([held for _, held in parts.folds])
         raw = np.concatenate([of_fold.raw() for of_fold in scores])[np.argsort(at)]
-        used = UsedRows.of(hash_rows(committee, rows))
-        return committee, select_rows(rows, parts.held), raw, used
+        return committee, select_rows(rows, parts.held), raw
     trained = _fit_apart(members, rows, labels, n_jobs, callback)
     committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
-    training = hash_rows(committee, rows)
     rows = committee.encode(select_rows(X, split.tuning))
-    used = UsedRows.of(training, hash_rows(committee, rows))
-    return committee, rows, committee.raw(rows, n_jobs), used
+    return committee, rows, committee.raw(rows, n_jobs)
 
 
 def _fit_apart(
@@ -420,10 +489,12 @@ def _certification_set(
     """Make the certification set, from the user's own samples or from rows of the table."""
     at = split.parts.certify
     if isinstance(certify, tuple):
-        return make_certification_set(certify[0], certify[1], committee, "Dialog.from_data")
+        X, y = certify
+        return make_certification_set(X, y, committee, split.used, "Dialog.from_data")
     if not len(at):
         return None
-    return CertificationSet.of(committee.encode(select_rows(X, at)), split.codes[at], committee, at)
+    encoded = committee.encode(select_rows(X, at))
+    return CertificationSet.of(encoded, split.codes[at], committee, split.rows[at], at)
 
 
 def _catalogue_names(committee: Any) -> list[str] | None:
@@ -540,15 +611,39 @@ def _single_scorer(committee: FittedMembers, raw: Floats) -> Scorer:
     return Scorer(committee, combine, decimals_for(combine(raw)))
 
 
-def _notes(groups: Any, time: Any) -> tuple[str, ...]:
-    """Describe, for the certificate, how groups or time determined the certification set."""
+def describe_copies(n: int, duplicates: str) -> str:
+    """Describe rows that equal others, and what they mean for a guarantee."""
+    rows = "1 row equals an earlier row" if n == 1 else f"{n:,} rows equal an earlier row"
+    if duplicates == INDEPENDENT:
+        return f"{rows} in all features; equal rows count as independent observations."
+    return (
+        f"{rows} in all features; equal rows were kept together, and the certification set has "
+        "one of each, so rates are over different rows."
+    )
+
+
+def describe_near_copies(n: int) -> str:
+    """Describe rows that nearly equal others, and what to do."""
+    rows = "1 row nearly equals another" if n == 1 else f"{n:,} rows nearly equal others"
+    return (
+        f"{rows}, up to a millionth of the scale of each column. If they are copies, a guarantee "
+        "promises too much: remove them from the table."
+    )
+
+
+def _notes(split: TableSplit, has_groups: bool, sizes: SplitSizes) -> tuple[str, ...]:
+    """Describe, for the certificate, how the certification set was determined."""
     notes = []
-    if groups is not None:
+    if sizes.copies:
+        notes.append(describe_copies(sizes.copies, INDEPENDENT if split.used is None else GROUP))
+    if sizes.near_copies:
+        notes.append(describe_near_copies(sizes.near_copies))
+    if has_groups:
         notes.append(
             "groups were kept together; the certification set has one sample of each group, so "
             "rates are over groups."
         )
-    if time is not None:
+    if split.time is not None:
         notes.append(
             "the certification set holds the latest samples by time; the guarantee is for the "
             "period that they cover."

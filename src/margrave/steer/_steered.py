@@ -33,11 +33,11 @@ from margrave.steer._certify import (
     renew_certificate,
 )
 from margrave.steer._files import Saved
+from margrave.steer._row_hashes import RowHashes, UsedRows, one_of_each
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
 from margrave.steer._start import fit_unsteered, start_from_table
 from margrave.steer._strategies import Search, get_strategies
 from margrave.steer._thresholds import Decision, default_decision
-from margrave.steer._used_rows import Hashes, UsedRows, hash_rows
 
 LIMITS = (
     "The guarantee is for new samples drawn like the certification set. If the data change, "
@@ -157,6 +157,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     strategies : list of str, default=None
         Strategies to try, among "move", "reject", "reweight" and "retune". None tries "move" and
         "reject".
+    duplicates : {"group", "independent"}, default="group"
+        Whether rows that are equal in all features are copies of one observation, or independent
+        observations; as in :meth:`Dialog.from_data`.
     n_jobs : int, default=None
         Number of members to fit in parallel.
     random_state : int, RandomState or None, default=None
@@ -218,6 +221,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         confidence: float = 0.95,
         certify: Any = "auto",
         strategies: Any = None,
+        duplicates: str = "group",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -227,6 +231,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         self.confidence = confidence
         self.certify = certify
         self.strategies = strategies
+        self.duplicates = duplicates
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -277,6 +282,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             guarantee=preference,
             delta=1 - self.confidence,
             positive=self.positive,
+            duplicates=self.duplicates,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -399,7 +405,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             Samples that have been labelled since the certificate was issued. Rows that the model
             was built from would always support its guarantees: if more than half of the samples
             are such rows, they are refused; if some are, the result says how many. A model knows
-            its rows unless :func:`margrave.scale.fit` has fitted it, or many of them are equal.
+            its rows unless :func:`margrave.scale.fit` has fitted it, or its equal rows are
+            independent observations.
         y : array-like of shape (n_samples,)
             True labels.
         level : float in (0, 1), default=0.05
@@ -444,7 +451,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            The new certification set: samples that have not been used before.
+            The new certification set: samples that have not been used before. Equal rows count
+            once.
         y : array-like of shape (n_samples,)
             True labels.
         confidence : float in (0, 1), default=None
@@ -649,24 +657,21 @@ def score_samples(model: SteeredClassifier, X: Any) -> Floats:
     return model.scorer_(X)
 
 
-def hash_samples(model: SteeredClassifier, X: Any) -> Hashes | None:
+def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
     """Hash samples, to compare them with those of a model; None if it does not know its own."""
-    if model._used is None:
-        return None
-    committee = model.scorer_.committee
-    return hash_rows(committee, committee.encode(X))
+    return None if model._used is None else model._used.hash(X)
 
 
 def check_matrix(
-    model: SteeredClassifier, matrix: Confusion, hashes: Hashes | None, level: float, owner: str
+    model: SteeredClassifier, matrix: Confusion, rows: RowHashes | None, level: float, owner: str
 ) -> Check:
     """Test the guarantees of a model on the matrix of new samples, with their hashes."""
     certificate, plan = check_certified(model, owner)
     if not is_number(level) or not 0 < level < 1:
         raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
     n_used = 0
-    if model._used is not None and hashes is not None:
-        n_used = refuse_used_rows(model._used, hashes, owner, largest=0.5)
+    if model._used is not None and rows is not None:
+        n_used = refuse_used_rows(model._used, rows, owner, allowed=0.5)
     return check_guarantees(certificate, plan.preference, matrix, level, n_used)
 
 
@@ -674,7 +679,7 @@ def recertify_scores(
     model: SteeredClassifier,
     scores: Floats,
     codes: Codes,
-    hashes: Hashes | None,
+    rows: RowHashes | None,
     confidence: float | None,
     owner: str,
 ) -> SteeredClassifier:
@@ -682,11 +687,12 @@ def recertify_scores(
     certificate, plan = check_certified(model, owner)
     level = certificate.confidence if confidence is None else confidence
     check_confidence(level, owner)
-    decision, new = renew_certificate(certificate, plan, scores, codes, level, owner)
     used = model._used
-    if used is not None and hashes is not None:
-        refuse_used_rows(used, hashes, owner)
-        used = used.with_rows(hashes)
+    if used is not None and rows is not None:
+        refuse_used_rows(used, rows, owner)
+        used, kept = used.with_rows(rows), one_of_each(rows.exact, 0)
+        scores, codes = scores[kept], codes[kept]
+    decision, new = renew_certificate(certificate, plan, scores, codes, level, owner)
     params = model.get_params(deep=False)
     return make_model(model.scorer_, decision, plan, new, used, **params)
 

@@ -15,8 +15,8 @@ from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Objective, Preference
+from margrave.steer._row_hashes import UsedRows
 from margrave.steer._scorer import ScoreCombination, Scorer, SingleMember, decimals_for
-from margrave.steer._used_rows import UsedRows
 
 # Kinds of arrays that a file holds unchanged; other columns become texts, numbers or None.
 _PLAIN = "biufUM"
@@ -90,8 +90,9 @@ class TuningData:
         The encoded samples, as the members take them.
     trained_on : bool
         Whether the tuning set is also the training set; its predictions are then out-of-fold.
-    used : UsedRows
+    used : UsedRows or None
         The rows that the members were trained on, as far as they are known, and the tuning set.
+        None if new rows may equal them by chance.
     in_time : bool
         Whether the samples are in the order of time, so that no member may be trained on later
         ones.
@@ -106,7 +107,7 @@ class TuningData:
     folds: list[tuple[Codes, Codes]]
     X: Rows
     trained_on: bool
-    used: UsedRows
+    used: UsedRows | None
     in_time: bool = False
     at: Codes | None = None
 

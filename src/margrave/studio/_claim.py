@@ -5,6 +5,7 @@ The operating system releases the lock when the process ends, however it ends.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import IO
 
@@ -18,9 +19,19 @@ def claim_file(database: Path, who: str) -> IO[str]:
     Raises
     ------
     StoreError
-        If another process holds the lock; the message names it.
+        If another process holds the lock; the message names it. Also if the file has several
+        names (hard links): each would have a lock of its own, and SQLite a log.
     """
-    file = database.with_name(f"{database.name}.lock").open("a+", encoding="utf-8")
+    names = database.stat().st_nlink
+    if names > 1:
+        raise StoreError(
+            f"The store has {names} names (hard links), and may have only one. Copy it to another "
+            "file, and name that one with --store."
+        )
+    path = database.with_name(f"{database.name}.lock")
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    # Not for other users: who can open a file can lock it too.
+    file = os.fdopen(os.open(path, flags, 0o600), "a+", encoding="utf-8")
     try:
         lock_file(file, wait=False)
     except OSError as error:

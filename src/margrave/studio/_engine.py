@@ -117,7 +117,11 @@ def read_url(text: str) -> URL:
     file = url.database or ""
     if url.host or file.startswith((":memory:", "file:")) or not file:
         raise StoreError("The store must be a file, such as sqlite:///studio.sqlite3.")
-    return url.set(drivername="sqlite", database=str(Path(file).expanduser().absolute()))
+    try:  # one file has one path, and so one lock, whatever links lead to it
+        path = Path(file).expanduser().resolve()
+    except (OSError, RuntimeError):  # links that lead to each other
+        raise StoreError(f"The file {file} cannot be found; name another.") from None
+    return url.set(drivername="sqlite", database=str(path))
 
 
 def place_of(url: URL) -> str:

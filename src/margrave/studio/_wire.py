@@ -7,6 +7,7 @@ custom header to another server only after a preflight request, which the studio
 
 from __future__ import annotations
 
+import asyncio
 import re
 from urllib.parse import parse_qsl, urlsplit
 
@@ -16,6 +17,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from margrave.studio._connections import SLOWEST
 from margrave.studio.problems import problem_response
 from margrave.studio.settings import Settings
 
@@ -53,7 +55,14 @@ class Refusal(Exception):  # noqa: N818 - it is a response
 
 
 class Incoming:
-    """An incoming request, with a limit on the size of its body.
+    """An incoming request, with limits on the size of its body and the time for it.
+
+    Parameters
+    ----------
+    scope, receive
+        As an ASGI application gets them.
+    seconds : float
+        How long a part of the body may take.
 
     Attributes
     ----------
@@ -67,11 +76,11 @@ class Incoming:
         The cookies.
     is_api : bool
         Whether it is for the API, not for a file of the page.
-    exceeded : bool
-        Whether the body is larger than allowed.
+    refusal : Refusal or None
+        The refusal of a body that was too large or too slow.
     """
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
         self.method: str = scope["method"]
         self.scheme: str = scope.get("scheme", "http")
         self.path: str = scope["path"]
@@ -83,9 +92,12 @@ class Incoming:
         self.cookies = cookie_parser("; ".join(self._headers.getlist("cookie")))
         self._route = self.path.removeprefix(scope.get("root_path", ""))
         self.is_api = "api" in self.path.split("/")  # in doubt it counts as the API
-        self.exceeded = False
+        self.refusal: Refusal | None = None
         self._most = 0
         self._read = 0
+        self._complete = False
+        self._seconds = seconds
+        self._began: float | None = None
         self._receive = receive
 
     def header(self, name: str) -> str:
@@ -111,7 +123,13 @@ class Incoming:
         if self.method == "OPTIONS" and self.header("access-control-request-method"):
             raise Refusal(403, "Other pages may not use this studio.")
         foreign = self.header("sec-fetch-site").lower() not in _OUR_SITES
-        if origin and not _same_origin(origin, host):
+        if origin and not _same_origin(origin, self.scheme, host):
+            if self.scheme == "http" and _same_origin(origin, "https", host):
+                raise Refusal(
+                    403,
+                    "The page was opened with https, but this request came with http: name the "
+                    "address of the proxy with --trusted-proxy, and let it send X-Forwarded-Proto.",
+                )
             foreign = True
         if foreign and not self._opens_page():
             raise Refusal(403, "This request comes from another page; use the page of the studio.")
@@ -148,12 +166,27 @@ class Incoming:
         )
 
     async def receive(self) -> Message:
-        """Return the next part of the body; raise if the body is too large."""
-        message = await self._receive()
+        """Return the next part of the body; raise if the body is too large or too slow."""
+        message = await self._receive() if self._complete else await self._receive_part()
         self._read += len(message.get("body", b""))
         if self._read > self._most:
-            self.exceeded = True
+            self.refusal = self.too_large()
             raise HTTPException(413)  # an application does not log this as its own error
+        return message
+
+    async def _receive_part(self) -> Message:
+        """Return the next part of a body that is not complete."""
+        now = asyncio.get_running_loop().time()
+        self._began = now if self._began is None else self._began
+        try:
+            async with asyncio.timeout_at(self._began + self._seconds + self._read / SLOWEST):
+                message = await self._receive()
+        except TimeoutError:
+            self.refusal = Refusal(
+                408, "The request was sent too slowly; try again.", {"Connection": "close"}
+            )
+            raise HTTPException(408) from None
+        self._complete = not message.get("more_body", False)
         return message
 
     async def body(self) -> bytes:
@@ -175,8 +208,8 @@ class Outgoing:
         self._started = False
 
     async def pass_on(self, message: Message) -> None:
-        """Pass on the response of the application, unless the body was too large."""
-        if self._started or not self._request.exceeded:
+        """Pass on the response of the application, unless the body was refused."""
+        if self._started or self._request.refusal is None:
             await self._out(message)
 
     async def answer(self, response: Response) -> None:
@@ -203,18 +236,15 @@ class Outgoing:
         await self._send(message)
 
 
-def _same_origin(origin: str, host: str) -> bool:
-    """Whether a page belongs to the studio: its host and port are those of the request.
-
-    The scheme may differ, since a proxy may turn https into http.
-    """
+def _same_origin(origin: str, scheme: str, host: str) -> bool:
+    """Whether a page belongs to the studio: its scheme, host and port are those of the request."""
     try:
         parts = urlsplit(origin.lower())
         port = parts.port
     except ValueError:
         return False
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
-    if usual is None or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+    usual = {"http": 80, "https": 443}.get(scheme)
+    if parts.scheme != scheme or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
         return False
     page = parts.netloc.removesuffix(f":{port}") if port == usual else parts.netloc
     return page == host.lower().removesuffix(f":{usual}")

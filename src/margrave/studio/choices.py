@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from margrave import datasets
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
-from margrave.steer import Dialog, SplitSizes
+from margrave.confusion import Preference, parse_bounds
+from margrave.steer import Dialog, SplitSizes, describe_copies, describe_near_copies
 from margrave.studio.views import Record, parts_record, support_record
 
 if TYPE_CHECKING:
@@ -29,15 +30,39 @@ ABOUT = {
 """The members that can be trained."""
 
 _LIMITS = 60
-_SEPARATOR = re.compile(r"[,;\n]|and\b", re.IGNORECASE)  # of limits; "5and" has one too
 
 
-def check_number_of_limits(wants: Sequence[str]) -> None:
-    """Refuse a request with so many limits that parsing it would take too much memory."""
-    n = sum(len(_SEPARATOR.findall(want)) + 1 for want in wants)
+def check_request(dialog: Dialog, wants: Sequence[str | Preference], **options: Any) -> Preference:
+    """Check a request as `Dialog.check_request` does, and the number of its limits.
+
+    The earlier limits that the request keeps count as well.
+    """
+    check_number_of_limits(dialog, wants)
+    wanted = dialog.check_request(*wants, **options)
+    if len(wanted.bounds) > _LIMITS:
+        kept = f"{len(wanted.bounds)} with the earlier limits. Drop earlier limits"
+        raise _too_many(kept, len(wanted.bounds))
+    return wanted
+
+
+def check_number_of_limits(dialog: Dialog, wants: Sequence[str | Preference]) -> None:
+    """Refuse a request with so many limits that they would take too much time and memory."""
+    classes, positive = dialog.confusion.classes, dialog.confusion.positive
+    bounds = (
+        bound
+        for want in wants
+        for bound in (
+            parse_bounds(want, classes, positive) if isinstance(want, str) else want.bounds
+        )
+    )
+    n = sum(1 for _ in islice(bounds, _LIMITS + 1))  # parses no further
     if n > _LIMITS:
-        problem = f"can have at most {_LIMITS} limits; got {n}. Use several requests."
-        raise InputError("request", problem, code="too_many", n=n)
+        raise _too_many(f"at least {n}. Use several requests", n)
+
+
+def _too_many(received: str, n: int) -> InputError:
+    problem = f"can have at most {_LIMITS} limits; got {received}."
+    return InputError("request", problem, code="too_many", n=n)
 
 
 @dataclass(frozen=True)
@@ -100,6 +125,7 @@ def split_sizes(data: Samples, choices: Mapping[str, Any]) -> SplitSizes:
         positive=data.positive,
         groups=data.groups,
         time=data.time,
+        duplicates=choices.get("duplicates", "group"),
         random_state=choices.get("seed", 0),
     )
 
@@ -122,6 +148,10 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
             "The latest rows are the certification set; members are evaluated on rows after those "
             "they were trained on."
         )
+    if sizes.copies:
+        remarks.append(describe_copies(sizes.copies, choices.get("duplicates", "group")))
+    if sizes.near_copies:
+        remarks.append(describe_near_copies(sizes.near_copies))
     return {
         "parts": parts_record(sizes),
         "support": support_record(sizes, choices.get("confidence", 0.95)),

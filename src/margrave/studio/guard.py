@@ -1,8 +1,9 @@
 """Access control: ASGI middleware that handles every request first.
 
-It refuses requests from other pages, see :mod:`margrave.studio._wire`. If the studio needs a token,
-a user who enters it gets a cookie with a key. The key is signed with the token: after a change of
-the token all users have to enter it again, and then get back their own dialogs.
+It refuses requests from other pages, see :mod:`margrave.studio._wire`, and requests without the
+token. A browser that has shown the token gets a cookie with the key of its user, signed with the
+token: after a change of the token all users have to enter it again, and then get back their own
+dialogs. In a studio with one user, the key is always that user's.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Users(Protocol):
         """Whether there is a user with this key."""
 
 
-class Lockout:
-    """Blocks further attempts for a while after too many wrong tokens.
+class Throttle:
+    """Limits the number of wrong tokens in a period.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class Lockout:
         self._failures: deque[float] = deque(maxlen=most)
 
     def left(self) -> float:
-        """Seconds until the next attempt is allowed; 0 if it is allowed now."""
+        """Seconds until the next wrong token is allowed; 0 if it is allowed now."""
         full = len(self._failures) == self._failures.maxlen
         return max(0.0, self._failures[0] + self.seconds - self.clock()) if full else 0.0
 
@@ -94,7 +95,7 @@ class Guard:
     users : Users
         The storage of user keys; used from a thread.
     clock : callable, optional
-        Returns the time in seconds, for the lockout after wrong tokens.
+        Returns the time in seconds, for the throttle of wrong tokens.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Guard:
         self.settings = settings
         self.users = users
         self._clock = clock
-        self._lockouts: OrderedDict[str, Lockout] = OrderedDict()  # by the client's address
+        self._throttles: OrderedDict[str, Throttle] = OrderedDict()  # by the client's address
         self._known: set[str] = set()  # users that are in the store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,7 +121,7 @@ class Guard:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
-        request = Incoming(scope, receive)
+        request = Incoming(scope, receive, self.settings.limits.request_seconds)
         outgoing = Outgoing(request, send)
         try:
             response = await self._own_response(request)
@@ -132,11 +133,11 @@ class Guard:
         except Refusal as refusal:
             response = refusal.response
         except Exception:
-            if not request.exceeded:
+            if request.refusal is None:
                 await outgoing.answer(problem_response(500, WENT_WRONG))
                 raise
-        if request.exceeded:
-            response = request.too_large().response
+        if request.refusal is not None:
+            response = request.refusal.response
         if response is not None:
             await outgoing.answer(response)
 
@@ -145,19 +146,18 @@ class Guard:
         request.check_source(self.settings)
         if request.matches("POST", "/api/session"):
             request.check_body(self.settings.limits.upload_bytes)
-            token = _token_in(await request.body())
-            if self.settings.shared:
-                self._check_token(token, request.peer)
-                return await self._with_cookie(request, JSONResponse({"shared": True}))
-            return JSONResponse({"shared": False})
+            self._check_token(_token_in(await request.body()), request.peer)
+            response = JSONResponse({"shared": self.settings.shared})
+            return await self._with_cookie(request, response)
         tokens = [value for name, value in request.query if name == "token"]
         page = request.method in ("GET", "HEAD") and not request.is_api
         return await self._redirect(request, tokens[0]) if tokens and page else None
 
     async def _redirect(self, request: Incoming, token: str) -> Response:
         """Redirect a browser from an address with the token to the page without it."""
-        if request.header("sec-fetch-site") == "cross-site":
-            # A browser sends no cookie with a link from another site, but with this reload it does.
+        if self.settings.shared and request.header("sec-fetch-site") == "cross-site":
+            # A browser sends no cookie with a link from another site, but with this reload it does:
+            # it shows which user the browser is.
             again = escape("?" + urlencode(request.query))
             return HTMLResponse(
                 f'<!doctype html><meta http-equiv="refresh" content="0;url={again}">',
@@ -167,7 +167,7 @@ class Guard:
         path = "/" + quote(request.path.lstrip("/"))  # "//name" would be another server
         place = {"Location": f"{path}?{rest}" if rest else path, "Cache-Control": "no-store"}
         response = Response(None, 303, place)
-        if not self.settings.shared or await self._cookie_user(request) is not None:
+        if await self._cookie_user(request) is not None:
             return response
         # With a wrong token, perhaps an old one, the page shows the form for the token.
         valid = self._is_token(token, request.peer)
@@ -175,14 +175,12 @@ class Guard:
 
     async def _user(self, request: Incoming) -> str | None:
         """The key of the user who sends a request; None if it is unknown."""
-        if not self.settings.shared:
-            return await self._ensure_user(LOCAL)
         scheme, _, token = request.header("authorization").partition(" ")
         if scheme.lower() == "bearer":
             self._check_token(token.strip(), request.peer)
             key = request.header("x-margrave-user")
             if not key:
-                return await self._ensure_user(BEARER)
+                return await self._ensure_user(BEARER if self.settings.shared else LOCAL)
             if not await self._has_user(key):
                 raise Refusal(
                     401, "The header X-Margrave-User is not the key of a user of this studio."
@@ -201,18 +199,24 @@ class Guard:
         if not self._is_token(token, peer):
             raise Refusal(401, "This is not the token of this studio.")
 
-    def _lockout(self, peer: str) -> Lockout:
-        """The lockout of an address; the addresses of the longest ago are dropped."""
-        lockout = self._lockouts.setdefault(peer, Lockout(clock=self._clock))
-        self._lockouts.move_to_end(peer)
-        if len(self._lockouts) > _PEERS:
-            self._lockouts.popitem(last=False)
-        return lockout
+    def _throttle(self, peer: str) -> Throttle:
+        """The throttle of an address; those of the longest ago are dropped."""
+        throttle = self._throttles.setdefault(peer, Throttle(clock=self._clock))
+        self._throttles.move_to_end(peer)
+        if len(self._throttles) > _PEERS:
+            self._throttles.popitem(last=False)
+        return throttle
 
     def _is_token(self, token: str, peer: str) -> bool:
-        """Whether this is the token; raise after too many wrong ones from the same address."""
-        lockout = self._lockout(peer)
-        left = lockout.left()
+        """Whether this is the token; raise after too many wrong ones from the same address.
+
+        The right token is always accepted: many users may share an address, and one of them must
+        not lock out the others. A token is long enough to make guessing hopeless at any rate.
+        """
+        if hmac.compare_digest(_raw(token), _raw(self.settings.token)):
+            return True
+        throttle = self._throttle(peer)
+        left = throttle.left()
         if left:
             seconds = int(left) + 1
             raise Refusal(
@@ -220,23 +224,25 @@ class Guard:
                 f"Too many wrong tokens were sent; try again in {seconds} seconds.",
                 {"Retry-After": str(seconds)},
             )
-        valid = hmac.compare_digest(_raw(token), _raw(self.settings.token or ""))
-        if not valid:
-            lockout.failed()
-        return valid
+        throttle.failed()
+        return False
 
     async def _cookie_user(self, request: Incoming) -> str | None:
         """The user whose key is in the cookie, signed with the current token."""
-        key, _, signature = request.cookies.get(_cookie_name(request), "").partition(".")
+        key, _, signature = request.cookies.get(self._cookie_name(request), "").partition(".")
         if not hmac.compare_digest(_raw(signature), _raw(self._signature(key))):
             return None
+        if not self.settings.shared:
+            return await self._ensure_user(LOCAL) if key == LOCAL else None
         return key if await self._has_user(key) else None
 
     async def _with_cookie(self, request: Incoming, response: Response) -> Response:
         """Set a cookie with a new key, or with the earlier key signed again."""
-        cookie = _cookie_name(request)
+        cookie = self._cookie_name(request)
         key = request.cookies.get(cookie, "").partition(".")[0]
-        if not await self._has_user(key):
+        if not self.settings.shared:
+            key = LOCAL
+        elif not await self._has_user(key):
             key = await self._ensure_user(secrets.token_urlsafe(32))
         response.set_cookie(
             cookie,
@@ -249,8 +255,18 @@ class Guard:
         )
         return response
 
+    def _cookie_name(self, request: Incoming) -> str:
+        """The name of the cookie: browsers share cookies between the ports of a host.
+
+        The port is the one that the browser uses, which is the same for all processes behind a
+        proxy. A studio with one user leaves the key of a shared one alone.
+        """
+        name = "margrave" if self.settings.shared else "margrave-local"
+        port = re.search(r":(\d+)\Z", request.header("host"))
+        return f"{name}-{port[1]}" if port and port[1] not in ("80", "443") else name
+
     def _signature(self, key: str) -> str:
-        return hmac.new(_raw(self.settings.token or ""), _raw(key), hashlib.sha256).hexdigest()
+        return hmac.new(_raw(self.settings.token), _raw(key), hashlib.sha256).hexdigest()
 
     async def _has_user(self, key: str) -> bool:
         """Whether a user has this key; "local" and "bearer" are not keys."""
@@ -296,15 +312,6 @@ def download_name(name: str) -> str:
     """Make a file name that is valid on every system: short, no folders, no devices."""
     safe = _NO_FILE_NAME.sub("_", display_name(name)).strip(" .") or "download"
     return f"_{safe}" if _DEVICE.match(safe) else safe
-
-
-def _cookie_name(request: Incoming) -> str:
-    """The name of the cookie: browsers share cookies between the ports of a host.
-
-    The port is the one that the browser uses, which is the same for all processes behind a proxy.
-    """
-    port = re.search(r":(\d+)\Z", request.header("host"))
-    return f"margrave-{port[1]}" if port and port[1] not in ("80", "443") else "margrave"
 
 
 def _token_in(body: bytes) -> str:

@@ -9,8 +9,8 @@ import signal
 import socket
 import tempfile
 import threading
-import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from types import FrameType
@@ -22,10 +22,12 @@ from threadpoolctl import threadpool_limits
 from margrave.app.samples import Table, find_table, samples_of
 from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
+from margrave.studio._connections import ACCEPTED, QUEUE, bound_logs, connection_class
 from margrave.studio.choices import Source
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
 from margrave.studio.guard import LOCAL
+from margrave.studio.secret_files import open_browser
 from margrave.studio.server import create_app, open_studio
 from margrave.studio.settings import Settings
 from margrave.studio.store import TableRow
@@ -40,9 +42,11 @@ _SECONDS = 60
 class _Server(uvicorn.Server):
     """A server that reports when it is ready, and ignores Ctrl-C as a background job."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], Any]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], Any], ended: Callable[[], Any]
+    ) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._ready, self._ended = ready, ended
         # A shell starts a background job with SIGINT ignored; uvicorn replaces that by a handler.
         self._ignores_interrupt = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
@@ -53,7 +57,15 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)  # the loop has set it to the number that it accepts at once
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().shutdown(sockets)
+        finally:  # after it the signal ends the process, without any other clean-up
+            self._ended()
 
 
 def listening(settings: Settings, port: int | None) -> socket.socket:
@@ -103,6 +115,8 @@ def serve(
     port: int | None,
     begin: Beginning | None,
     ready: Callable[[list[str]], Any],
+    *,
+    browser: bool = False,
 ) -> None:
     """Serve the studio until it is interrupted.
 
@@ -116,11 +130,13 @@ def serve(
         The table to open.
     ready : callable
         Called with the addresses of the page, as in `Settings.urls`, when it can be opened.
+    browser : bool, default=False
+        Whether to open a browser then.
     """
     if begin is not None and settings.shared:
         raise ValueError(
-            "DATA cannot be opened in a studio with a token, which has several users; upload it in "
-            "the page."
+            "DATA cannot be opened in a studio with several users (MARGRAVE_TOKEN, --host, "
+            "--public-host); upload it in the page."
         )
     table = None
     if begin is not None:
@@ -135,21 +151,40 @@ def serve(
             studio.close()
             raise
         urls = [url + place for url in settings.urls()]
-        server = server_of(studio, lambda: ready(urls))
+        folders = ExitStack()
+
+        def accepts_requests() -> None:
+            ready(urls)
+            if browser:
+                open_browser(urls[0], folders.enter_context(_private_folder()))
+
+        server = server_of(studio, accepts_requests, folders.close)
+        bound_logs()
         asyncio.run(server.serve(sockets=[listener]))
 
 
-def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
-    """The server of a studio; it calls `ready` when it accepts requests."""
+def _private_folder() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder that only this user can open."""
+    return tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)
+
+
+def server_of(
+    studio: Studio, ready: Callable[[], Any], ended: Callable[[], Any] = lambda: None
+) -> uvicorn.Server:
+    """The server of a studio; it calls `ready` when it accepts requests, and `ended` at its end."""
+    proxies = list(studio.settings.proxies)
     config = uvicorn.Config(
         create_app(studio),
+        http=connection_class(studio.settings.limits),
+        backlog=ACCEPTED,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),  # X-Forwarded-*, believed from these peers only
+        forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=2,
     )
-    return _Server(config, ready)
+    return _Server(config, ready, ended)
 
 
 def _open_table(studio: Studio, table: Table, begin: Beginning) -> str:
@@ -202,7 +237,7 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
     Returns
     -------
     str
-        The address of the page.
+        The address of the page, with the token of the studio of this process.
     """
     studio = _own_studio()
     known = _adopted.get(id(dialog))
@@ -211,7 +246,7 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
         _adopted[id(dialog)] = known
     url = f"{studio.settings.urls()[0]}#/d/{known}/frontier"
     if browser:
-        webbrowser.open(url)
+        open_browser(url, _folders[-1].name)
     return url
 
 
@@ -222,7 +257,7 @@ _folders: list[tempfile.TemporaryDirectory[str]] = []
 @cache
 def _own_studio() -> Studio:
     """The studio of this process, in a thread, with a temporary store."""
-    folder = tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)
+    folder = _private_folder()
     _folders.append(folder)
     settings = Settings.of(store=f"sqlite:///{folder.name}/studio.sqlite3")
     listener = listening(settings, None)

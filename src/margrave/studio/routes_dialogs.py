@@ -11,7 +11,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from margrave.confusion import Preference, PreferenceError
 from margrave.steer import default_members
 from margrave.studio import programs, schemas, views
-from margrave.studio.choices import check_number_of_limits, split_sizes
+from margrave.studio.choices import check_number_of_limits, check_request, split_sizes
 from margrave.studio.context import Studio, StudioParameter, UserParameter
 from margrave.studio.job_table import TRAIN
 from margrave.studio.problems import problem_record
@@ -89,9 +89,8 @@ def read(
     live = studio.workspace.live(user, dialog)
     matrix = live.dialog.confusion
     try:
-        check_number_of_limits(body.wants)
-        wants = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
-        wanted = live.dialog.check_request(*wants, *body.wants, keep=body.keep)
+        edits = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
+        wanted = check_request(live.dialog, [*edits, *body.wants], keep=body.keep)
     except ValueError as error:
         return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
     return {
@@ -109,8 +108,8 @@ def prefer(
     """Start a job that searches for a preference."""
     studio.check_idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    check_number_of_limits(body.wants)
-    live.dialog.check_request(*body.wants, keep=body.keep, strategies=body.strategies, at=body.at)
+    options = body.model_dump(exclude={"wants"})
+    check_request(live.dialog, body.wants, **options)
     return start(studio, user, "prefer", dialog, body.model_dump())
 
 
@@ -151,7 +150,7 @@ def tune(
     """Start a job that tunes one node of the program."""
     studio.check_idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    check_number_of_limits(body.wants)
+    check_number_of_limits(live.dialog, body.wants)
     matrix = live.dialog.confusion
     for want in body.wants:
         Preference(want, classes=matrix.classes, positive=matrix.positive)

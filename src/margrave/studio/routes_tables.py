@@ -131,7 +131,7 @@ def classes(
         problem = f"must be a column with at least two classes; {target!r} {problem}."
         names = {"table": source.name, "column": target}
         raise InputError("target", problem, code="wrong_column", **names)
-    Dialog.plan_split(data.X, data.y)  # refuses a class with too few rows
+    Dialog.plan_split(data.X, data.y, duplicates="independent")  # refuses a class with too few rows
     known: Any = data.positive
     if known is None and len(labels) == 2:
         known = labels.tolist()[int(counts.argmin())]

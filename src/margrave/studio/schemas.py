@@ -44,6 +44,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         401: "A token is needed.",
         403: "The request comes from another page.",
         404: "Not found.",
+        408: "Sent too slowly.",
         409: "Not possible at the moment.",
         413: "Too large.",
         415: "Unsupported content type.",
@@ -151,6 +152,7 @@ class Choices(RequestBody):
     group: Name | None = None
     time: Name | None = None
     certify: Literal["auto"] | Annotated[float, Field(gt=0, lt=1)] | None = "auto"
+    duplicates: Literal["group", "independent"] = "group"
     confidence: Confidence = 0.95
     kind: Kind = "committee"
     guarantee: Text | None = None

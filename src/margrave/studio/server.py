@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from margrave.studio.job_table import JobTable, TooMany
 from margrave.studio.jobs import Closed, Jobs
 from margrave.studio.pages import Pages
 from margrave.studio.problems import WENT_WRONG, problem_record, problem_response
+from margrave.studio.secret_files import keep_token, token_file
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
 from margrave.studio.workspace import Workspace
@@ -49,7 +51,8 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     Parameters
     ----------
     settings : Settings
-        The address and the limits.
+        The address and the limits. A studio with one user that saves its dialogs takes its token
+        from the file beside the store.
     saves : bool, default=True
         Whether the dialogs outlive the process.
 
@@ -58,10 +61,13 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     StoreError
         If the store cannot be opened, or another studio uses it.
     """
-    store = Store(settings.store or default_url())
+    url = settings.store or default_url()
+    store = Store(url)
     try:
         store.claim(f"http://{settings.host}:{settings.port}/")  # before it is migrated
         store.open()
+        if saves and not settings.shared:  # open pages still have access after a restart
+            settings = replace(settings, token=keep_token(token_file(url)))
     except BaseException:
         store.close()
         raise
@@ -95,7 +101,7 @@ def create_app(studio: Studio) -> FastAPI:
     app = FastAPI(
         title="Margrave studio",
         description="The dialog over the confusion matrix, as an API. All requests except GET need "
-        "the header `X-Margrave: 1`. If the studio has a token, send `Authorization: Bearer "
+        "the header `X-Margrave: 1`, and all requests need the token: send `Authorization: Bearer "
         'TOKEN`, or `POST /api/session {"token": TOKEN}` once and keep the cookie.',
         version=__version__,
         openapi_url="/api/openapi.json",

@@ -1,7 +1,8 @@
 """The address, the token and the limits of a studio.
 
-On a loopback address (127.0.0.0/8, ::1, localhost) everybody who can connect is the one local user.
-Any other address needs a token: settings with such a host and without a token are refused.
+Every studio has a token. On a loopback address (127.0.0.0/8, ::1, localhost) whoever shows it is
+the one local user. If other machines can reach the studio, or the user chose the token, each
+browser is a separate user.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MIB = 1 << 20
 _NAME = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z"
 )
-_TOKEN = re.compile(r"[!-~]{8,256}\Z")  # characters that are valid in a header and a URL
+_TOKEN = re.compile(r"[!-~]{16,256}\Z")  # characters that are valid in a header and a URL
 _HOST_HEADER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/?#@\[\]\\]+?)\.?(:[0-9]{0,5})?\Z")
 _OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -34,6 +35,16 @@ def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host: 127.0.0.0/8, ::1 or localhost."""
     address = _address(host)
     return host.lower() == "localhost" if address is None else address.is_loopback
+
+
+def new_token() -> str:
+    """Make a random token."""
+    return secrets.token_urlsafe(32)
+
+
+def is_token(text: str) -> bool:
+    """Whether a text can be a token."""
+    return _TOKEN.match(text) is not None
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,11 @@ class Limits:
         Number of jobs that run at the same time; by default the number of cores.
     live_bytes : int
         Memory for all dialogs together, in bytes; the others are only in the store.
+    connections, connections_of_address : int
+        Number of open connections, of all clients and of one address. The number of files that
+        the process may open can lower them.
+    request_seconds : int
+        Time in seconds for the headers of a request, and for each part of its body.
     """
 
     upload_bytes: int = 64 * _MIB
@@ -64,6 +80,9 @@ class Limits:
     jobs_waiting: int = 8
     workers: int = field(default_factory=cores)
     live_bytes: int = 1024 * _MIB
+    connections: int = 2_000
+    connections_of_address: int = 1_000
+    request_seconds: int = 20
 
     def __post_init__(self) -> None:
         for limit in fields(self):
@@ -86,33 +105,42 @@ class Settings:
         The port; 0 lets the system choose.
     store : str or None
         URL of the store; None for a file in the user's data folder.
-    token : str or None
-        The token that users have to enter; needed on any address that other machines can reach.
+    token : str
+        The token that users have to show; by default a random one.
     limits : Limits
         The limits.
     hosts : tuple of str
-        More host names of the studio, such as that of a proxy.
+        More host names of the studio: those by which browsers reach it through a proxy.
+    proxies : tuple of str
+        Addresses or networks of the proxies whose X-Forwarded-Proto and X-Forwarded-For are
+        trusted.
+    shared : bool
+        Whether each browser is a separate user; False for a studio with one user, on a loopback
+        address only.
 
     Raises
     ------
     ValueError
-        If a host is invalid, the port is out of range, the token has characters that are invalid
-        in a URL, or a needed token is missing.
+        If a host or a proxy is invalid, the port is out of range, the token is too short or has
+        characters that are invalid in a URL, or a studio with one user has a host that other
+        machines can reach.
 
     Examples
     --------
-    >>> Settings().urls()
-    ['http://127.0.0.1:8420/']
-    >>> Settings.of(host="0.0.0.0", token="not-a-secret").urls()[0]
-    'http://127.0.0.1:8420/?token=not-a-secret'
+    >>> Settings.of().shared
+    False
+    >>> Settings.of(host="0.0.0.0", token="not-really-secret").urls()[0]
+    'http://127.0.0.1:8420/?token=not-really-secret'
     """
 
     host: str = "127.0.0.1"
     port: int = 8420
     store: str | None = field(default=None, repr=False)  # it may contain a password
-    token: str | None = field(default=None, repr=False)
+    token: str = field(default_factory=new_token, repr=False)
     limits: Limits = field(default_factory=Limits)
     hosts: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
+    shared: bool = False
 
     def __post_init__(self) -> None:
         for name in (self.host, *self.hosts):
@@ -124,15 +152,21 @@ class Settings:
         whole = isinstance(self.port, int) and not isinstance(self.port, bool)
         if not whole or not 0 <= self.port <= 65535:
             raise ValueError(f"Settings needs port to be from 0 to 65535; got {self.port!r}.")
-        if self.token is not None and not _TOKEN.match(self.token):
+        for proxy in self.proxies:
+            if not isinstance(proxy, str) or not _is_network(proxy):
+                raise ValueError(
+                    "Settings needs a trusted proxy to be an IP address or a network such as "
+                    f"10.0.0.0/8; got {proxy!r}."
+                )
+        if not is_token(self.token):
             raise ValueError(
-                "Settings needs a token of 8 to 256 letters, digits and signs, without spaces; "
+                "Settings needs a token of 16 to 256 letters, digits and signs, without spaces; "
                 f"got {len(self.token)} characters."
             )
-        if self.token is None and not is_loopback(self.host):
+        if not self.shared and not _all_loopback(self.host, *self.hosts):
             raise ValueError(
-                f"Settings needs a token for host {self.host!r}, which other machines can reach; "
-                "Settings.of creates one."
+                f"Settings needs shared=True for host {self.host!r} and hosts {self.hosts!r}, "
+                "which other machines can reach; Settings.of sets it."
             )
 
     @classmethod
@@ -144,32 +178,34 @@ class Settings:
         token: str | None = None,
         limits: Limits | None = None,
         hosts: Sequence[str] = (),
+        proxies: Sequence[str] = (),
     ) -> Settings:
-        """Create settings, with a random token if one is needed and `token` is None."""
+        """Create settings, with a random token if `token` is None.
+
+        The studio has one user if `token` is None and only this machine can reach it.
+        """
         if isinstance(host, str) and re.fullmatch(r"\[[^\[\]]*:[^\[\]]*\]", host):
             host = host[1:-1]  # an IPv6 address as written in a URL
-        if token is None and isinstance(host, str) and not is_loopback(host):
-            token = secrets.token_urlsafe(32)
-        return cls(host, port, store, token, limits or Limits(), tuple(hosts))
-
-    @property
-    def shared(self) -> bool:
-        """Whether users have to enter a token, and have separate dialogs."""
-        return self.token is not None
+        shared = token is not None or not _all_loopback(host, *hosts)
+        token = new_token() if token is None else token
+        limits = limits or Limits()
+        return cls(host, port, store, token, limits, tuple(hosts), tuple(proxies), shared)
 
     def urls(self) -> list[str]:
-        """The addresses to open in a browser, with the token if there is one.
+        """The addresses to open in a browser, with the token.
 
-        The first one is for this machine. On all interfaces (0.0.0.0, ::), which is no address to
-        connect to, there is a second one, for other machines.
+        Behind a proxy it is the public one. Otherwise the first one is for this machine; on all
+        interfaces (0.0.0.0, ::), which is no address to connect to, there is a second one, for
+        other machines.
         """
+        token = f"?token={quote(self.token, safe='')}"
+        if self.hosts and self.proxies:
+            return [f"https://{_in_url(self.hosts[0])}/{token}"]
         address, hosts = _address(self.host), [self.host]
         if address is not None and address.is_unspecified:
             local = "127.0.0.1" if address.version == 4 else "::1"
             hosts = [local, _network_host(address.version)]
-        token = "" if self.token is None else f"?token={quote(self.token, safe='')}"
-        shown = [f"[{host}]" if ":" in host else host for host in hosts]
-        return [f"http://{host}:{self.port}/{token}" for host in shown]
+        return [f"http://{_in_url(host)}:{self.port}/{token}" for host in hosts]
 
     def answers_to(self, header: str) -> bool:
         """Whether a Host header names this studio, with any port.
@@ -197,6 +233,22 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+def _all_loopback(*hosts: str) -> bool:
+    return all(isinstance(host, str) and is_loopback(host) for host in hosts)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _network_host(version: int) -> str:

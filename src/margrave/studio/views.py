@@ -207,6 +207,8 @@ class Parts(View):
     tune: int
     certify: int
     unused: int
+    copies: int
+    near_copies: int
 
 
 class Support(View):

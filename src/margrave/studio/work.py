@@ -56,6 +56,7 @@ def _train_dialog(
         positive=samples.positive,
         groups=samples.groups,
         time=samples.time,
+        duplicates=choices.get("duplicates", "group"),
         random_state=choices["seed"],
         callback=report,
         stop=handle.stopped,

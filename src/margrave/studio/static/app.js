@@ -104,7 +104,7 @@ function TokenForm() {
   return html`<form class="card stack token-form" onSubmit=${submit}>
     <h1>Enter the token</h1>
     <p class="muted">
-      This studio is shared and needs a token. The command that started the studio has printed it.
+      The studio needs a token. The command that started the studio has printed an address with it.
     </p>
     <input type="text" autocomplete="username" value="margrave" readonly hidden />
     <div class="field">

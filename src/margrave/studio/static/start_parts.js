@@ -38,7 +38,7 @@ function pieces(parts, kind) {
     { key: 'train', name: train, n: only, about: aboutTrain },
     { key: 'tune', name: tune, n: parts.tune, about: aboutTune },
     { key: 'certify', name: 'Certification', n: parts.certify, about: aboutCertify },
-    { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: further rows of groups in the certification set' },
+    { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: further rows of groups in the certification set, or copies of its rows' },
   ];
 }
 

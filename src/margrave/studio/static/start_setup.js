@@ -36,6 +36,7 @@ const USUAL = {
   group: null,
   time: null,
   certify: 'auto',
+  duplicates: 'group',
   confidence: 0.95,
   kind: 'committee',
   guarantee: null,
@@ -46,8 +47,8 @@ const USUAL = {
 };
 
 /** The choices that decide the split of the rows. @param {Choices} choices @returns {PlanRequest} */
-function planOf({ target, positive, drop, group, time, certify, confidence, kind, guarantee }) {
-  return { target, positive, drop, group, time, certify, confidence, kind, guarantee };
+function planOf({ target, positive, drop, group, time, certify, duplicates, confidence, kind, guarantee }) {
+  return { target, positive, drop, group, time, certify, duplicates, confidence, kind, guarantee };
 }
 
 /** @param {Choices} choices @param {number} nMembers */

@@ -165,7 +165,7 @@ export function More({ table, choices, change }) {
     ['none', 'None'],
   ];
   return html`<details class="card more">
-    <summary>More options: title, groups, time, certification set</summary>
+    <summary>More options: title, groups, time, equal rows, certification set</summary>
     <div class="more-fields">
       <${Field} id="title" label="Title of the dialog">
         <input
@@ -193,6 +193,20 @@ export function More({ table, choices, change }) {
         'Such as mails of one sender: a group is never split, and the certification set has one row of each.',
       )}
       ${column('time', 'Time of a row', 'The latest rows are the certification set, and members are evaluated on later rows.')}
+      <${Field}
+        id="duplicates"
+        label="Equal rows"
+        hint="Copies stay together, and count once in the certification set. Rows of a few discrete columns may be equal by chance."
+      >
+        <select
+          id="duplicates"
+          value=${choices.duplicates}
+          onChange=${(/** @type {any} */ event) => change({ duplicates: event.target.value })}
+        >
+          <option value="group">Copies of one observation</option>
+          <option value="independent">Independent observations</option>
+        </select>
+      <//>
       <${Field}
         id="guarantee"
         label="Planned guarantee"

@@ -13,7 +13,10 @@
  * @typedef {{true: Label, predicted: Label | null, before: number, after: number}} Change
  */
 
-/** @typedef {{train: number, tune: number, certify: number, unused: number}} Parts */
+/**
+ * @typedef {{train: number, tune: number, certify: number, unused: number, copies: number,
+ *   near_copies: number}} Parts
+ */
 
 /**
  * The smallest limit, in percent, that the certification set of a class supports.
@@ -48,7 +51,8 @@
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
- *   time: string | null, certify: "auto" | number | null, confidence: number,
+ *   time: string | null, certify: "auto" | number | null, duplicates: "group" | "independent",
+ *   confidence: number,
  *   kind: "committee" | "program", guarantee: string | null}} PlanRequest
  */
 

@@ -1,0 +1,162 @@
+"""Clients that send or read too slowly, or hold too many connections, stop nobody else."""
+
+import asyncio
+import contextlib
+import socket
+import sys
+import time
+
+import httpx
+import pytest
+from tests.studio import running
+from tests.studio.serving import client_of, serving
+
+HALF = b"GET /api/studio HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+HEAD = (
+    b"POST /api/tables/bundled HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Margrave: 1\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+)
+SECONDS = 30
+
+
+def open_socket(port):
+    """A connection to the studio."""
+    return socket.create_connection(("127.0.0.1", port), SECONDS)
+
+
+@contextlib.contextmanager
+def half_sent(port, n):
+    """Connections that never send the rest of their headers."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(contextlib.closing(open_socket(port))) for _ in range(n)]
+        for one in sockets:
+            with contextlib.suppress(OSError):  # it may be closed already
+                one.sendall(HALF)
+        yield sockets
+
+
+def is_closed(one):
+    """Whether the studio closes a connection soon."""
+    try:
+        while one.recv(4096):
+            continue
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+@pytest.fixture
+def many_files():
+    """This process may open enough files for 1,500 connections."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = hard if hard == resource.RLIM_INFINITY else min(hard, 4000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no limit on open files")
+def test_half_sent_headers_stop_nobody_else(tmp_path, monkeypatch, many_files):
+    few_files = ("sh", "-c", 'ulimit -n 1024; exec "$@"', "sh", *running.PROGRAM)
+    monkeypatch.setattr(running, "PROGRAM", few_files)
+    studio = running.Studio(tmp_path)
+    try:
+        with client_of(studio.url) as client:
+            client.ok("/studio")
+        with half_sent(httpx.URL(studio.url).port, 1500):
+            for _ in range(10):  # a connection of its own each
+                assert httpx.get(f"{studio.url}api/dialogs", timeout=SECONDS).is_success
+        assert studio.log.stat().st_size < 10_000
+    finally:
+        studio.kill()
+
+
+def test_headers_have_to_arrive_in_time(tmp_path):
+    with serving(tmp_path, request_seconds=1) as (studio, client):
+        port = studio.settings.port
+        with half_sent(port, 3) as slow:
+            assert all(map(is_closed, slow))
+        with contextlib.closing(open_socket(port)) as silent:
+            assert is_closed(silent)
+        with contextlib.closing(open_socket(port)) as second:  # half of its second request
+            second.sendall(HALF + b"\r\n")
+            assert second.recv(12) == b"HTTP/1.1 200"
+            second.sendall(HALF)
+            assert is_closed(second)
+        assert client.ok("/studio")
+
+
+def test_a_body_has_to_arrive_in_time(tmp_path):
+    with (
+        serving(tmp_path, request_seconds=1) as (studio, _),
+        contextlib.closing(open_socket(studio.settings.port)) as slow,
+    ):
+        slow.sendall(HEAD)
+        with contextlib.suppress(OSError):
+            for _ in range(20):  # a byte now and then is not enough
+                time.sleep(0.2)
+                slow.sendall(b" ")
+        answer = slow.recv(4096)
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b'"too_slow"' in answer
+        assert is_closed(slow)
+
+
+def test_a_steady_body_may_take_longer(tmp_path):
+    with serving(tmp_path, request_seconds=1) as (_, client):
+
+        def body():
+            yield b'{"name": "pima"'
+            for _ in range(8):
+                time.sleep(0.25)
+                yield b" " * 4096
+            yield b"}"
+
+        kind = {"Content-Type": "application/json"}
+        answer = client.http.post("/api/tables/bundled", content=body(), headers=kind)
+        assert answer.status_code == 201
+
+
+def test_streams_of_events_stay_open(tmp_path, monkeypatch):
+    with serving(tmp_path, request_seconds=1, connections_of_address=8) as (studio, client):
+        name = client.dialog("pima", members=["logistic"])
+        job = client.post(f"{name}/prefer", {"wants": ["fp <= 30"]}).json()["id"]
+
+        async def quiet(_self, _job):
+            for state in ("running", "done"):
+                yield studio.jobs.record(studio.jobs.table.find("local", job)) | {"state": state}
+                if state == "running":
+                    await asyncio.sleep(3)  # three times as long as headers may take
+
+        monkeypatch.setattr(type(studio.jobs), "follow", quiet)
+        events = client.events(job)
+        assert next(events)[0] == "job"
+        with half_sent(studio.settings.port, 20):  # more than the address may have
+            assert [event for event, _ in events] == ["end"]
+
+
+def test_an_address_has_a_number_of_connections(tmp_path):
+    with serving(tmp_path, connections_of_address=4) as (studio, client):
+        with half_sent(studio.settings.port, 4) as waiting:
+            with client_of(f"http://127.0.0.1:{studio.settings.port}") as other:
+                assert other.ok("/studio")  # in the place of the first that waits
+            waiting[0].settimeout(SECONDS)
+            assert is_closed(waiting[0])
+        assert client.ok("/studio")
+
+
+def test_requests_in_progress_keep_their_places(tmp_path):
+    with serving(tmp_path, connections_of_address=2) as (studio, _):
+        with contextlib.ExitStack() as stack:
+            for _ in range(2):
+                slow = open_socket(studio.settings.port)
+                stack.enter_context(contextlib.closing(slow)).sendall(HEAD)
+                time.sleep(0.5)
+            third = stack.enter_context(contextlib.closing(open_socket(studio.settings.port)))
+            assert third.recv(12) == b"HTTP/1.1 503"
+        with client_of(f"http://127.0.0.1:{studio.settings.port}") as later:
+            assert later.ok("/studio")

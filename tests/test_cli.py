@@ -22,8 +22,8 @@ import margrave
 from margrave import _atomic_write, cli, datasets
 from margrave.app import request
 from margrave.steer import Dialog, SteeredClassifier, _strategies
+from margrave.steer._acceptance import Acceptances
 from margrave.steer._dialog import History
-from margrave.steer._ledger import Ledger
 
 
 @pytest.fixture
@@ -60,7 +60,8 @@ def ready(dialog, monkeypatch):
         fresh = copy.copy(dialog)
         fresh._path = None  # as no file was named yet
         fresh._history = History([dialog.history[0]])
-        fresh._ledger = Ledger(dialog._ledger.certification_set, ())
+        kept, ledger = dialog._acceptances, settings["ledger"]
+        fresh._acceptances = Acceptances(kept.certification_set, kept.rows, (), ledger=ledger)
         return fresh
 
     monkeypatch.setattr(request.Dialog, "from_data", from_data)

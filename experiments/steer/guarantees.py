@@ -20,8 +20,9 @@ from experiments.steer.rivals import (
     threshold_leaving,
 )
 from margrave.steer import Dialog
+from margrave.steer._acceptance import Acceptances
 from margrave.steer._certify import make_certification_set
-from margrave.steer._ledger import Ledger
+from margrave.steer._ledger import RowSample
 from margrave.steer._order_statistic import largest_allowed_count, samples_needed
 
 CLASSES = {"fp": 0, "fn": 1}
@@ -144,7 +145,7 @@ def certify_all(
         for rule, names in STRATEGIES.items():
             # Each guarantee is evaluated as the only one, so each has its own ledger: a user who
             # certifies several on the same samples is refused, or uses a part of δ for each.
-            dialog._ledger = Ledger(certification_set, ())
+            dialog._acceptances = Acceptances(certification_set, RowSample.of(certify.X), ())
             dialog.goto(0)
             reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
             scorer, strategies[rule] = reply.candidate.scorer, reply.strategy

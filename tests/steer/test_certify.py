@@ -15,13 +15,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from margrave import Confusion, Preference
 from margrave.confusion import Objective
-from margrave.steer import Dialog, GuaranteeError
+from margrave.steer import Account, Dialog, GuaranteeError, RowSample, Use
 from margrave.steer._certify import Plan, make_plan, set_decision
-from margrave.steer._ledger import Account
 from margrave.steer._order_statistic import largest_allowed_count, one_sided_bounds, p_value
 from margrave.steer._thresholds import Decision, Offsets, Threshold, default_decision
 
 DELTA = 0.1
+
+
+def new_account():
+    return Account(DELTA, RowSample.of(np.zeros((1, 1))))
+
+
 AT_TEN_PERCENT = float(ndtri(0.9))  # a tenth of a standard normal is above
 
 
@@ -382,11 +387,11 @@ class TestKept:
         n_any = 0
         for _ in range(n_draws):
             scores, codes = world.draw(rng, 300)
-            account, any_broken = Account("x", DELTA), False
+            account, any_broken = new_account(), False
             for plan in plans:
                 share = account.next_part(DELTA, reserve=True)
                 found = set_decision(plan, scores, codes, share)
-                account = account.with_used(share)
+                account = account.with_use(Use(share, "", "", ""))
                 any_broken |= broken(plan.preference, world.truth(found.decision))
             n_any += any_broken
         assert kept(n_any, n_draws)
@@ -463,11 +468,11 @@ class TestWhatWouldBreakIt:
         for _ in range(n_draws):
             candidates = rng.normal(size=(10, 400))
             without += any(passes(scores, DELTA) for scores in candidates)
-            account = Account("x", DELTA)
+            account = new_account()
             taken = False
             for scores in candidates:
                 share = account.next_part(DELTA, reserve=True)
-                account = account.with_used(share)
+                account = account.with_use(Use(share, "", "", ""))
                 taken |= passes(scores, share)
             with_ledger += taken
         assert not kept(without, n_draws)

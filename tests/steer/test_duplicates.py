@@ -35,7 +35,7 @@ def draw(n, seed=0, columns=3):
 
 def rows_of(dialog):
     """The rows of the table in the tuning set, and in the certification set."""
-    return dialog._data.at, dialog._ledger.certification_set.at
+    return dialog._data.at, dialog._acceptances.certification_set.at
 
 
 class TestHashes:

@@ -167,7 +167,7 @@ def test_what_is_used_up_stays_used_up(dialog, tmp_path):
     loaded.prefer("fn <= 40%", strategies=["move"])
     with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         loaded.accept(confidence=0.9)
-    with pytest.raises(GuaranteeError, match=r"\b0\.9\b.*\b0\.8\b"):
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         loaded.accept(confidence=0.8)
 
 

@@ -1,5 +1,11 @@
 """What certify samples may still be used for: shares of δ, and accepting twice."""
 
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +13,17 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from margrave import ParameterError
-from margrave.steer import Dialog, GuaranteeError, _certify
-from margrave.steer._ledger import Account
+from margrave.steer import (
+    Account,
+    Dialog,
+    FileError,
+    FileLedger,
+    GuaranteeError,
+    Ledger,
+    RowSample,
+    Use,
+    _certify,
+)
 
 SPENT = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
 
@@ -30,10 +45,21 @@ def dialog():
     return made
 
 
+def account_of(delta, *parts):
+    uses = [
+        Use(part, "2026-01-01", "fp <= 1%", "certified", str(i)) for i, part in enumerate(parts)
+    ]
+    return Account(delta, RowSample.of(np.zeros((1, 1))), None, tuple(uses))
+
+
+def parts_of(account):
+    return [use.part for use in account.uses]
+
+
 class TestAccount:
     @given(st.floats(1e-6, 0.5), st.lists(st.booleans(), max_size=40))
     def test_what_is_used_up_is_never_more_than_there_is(self, delta, reserves):
-        account = Account("x", delta)
+        account = account_of(delta)
         for reserve in reserves:
             if not account.left:
                 with pytest.raises(GuaranteeError, match=SPENT):
@@ -41,39 +67,34 @@ class TestAccount:
                 continue
             share = account.next_part(delta, reserve)
             assert 0 < share <= delta
-            account = account.with_used(share)
-        assert sum(account.used) <= delta * (1 + 1e-12)
+            account = account_of(delta, *parts_of(account), share)
+        assert sum(parts_of(account)) <= delta * (1 + 1e-12)
         assert account.left >= 0
 
     def test_shares_are_a_half_a_quarter_an_eighth(self):
-        account = Account("x", 0.5)
+        account = account_of(0.5)
         for _ in range(4):
-            account = account.with_used(account.next_part(0.5, reserve=True))
-        assert account.used == (0.25, 0.125, 0.0625, 0.03125)
+            account = account_of(0.5, *parts_of(account), account.next_part(0.5, reserve=True))
+        assert parts_of(account) == [0.25, 0.125, 0.0625, 0.03125]
         assert account.next_part(0.5, reserve=False) == account.left == 0.03125
-        assert account.with_used(account.left).left == 0
+        assert account_of(0.5, *parts_of(account), account.left).left == 0
 
     def test_all_at_once_leaves_nothing(self):
-        account = Account("x", 0.05)
-        account = account.with_used(account.next_part(0.05, reserve=False))
-        assert account.used == (0.05,)
+        account = account_of(0.05)
+        account = account_of(0.05, account.next_part(0.05, reserve=False))
+        assert parts_of(account) == [0.05]
         assert account.left == 0
         for reserve in (False, True):
             with pytest.raises(GuaranteeError, match=SPENT) as caught:
                 account.next_part(0.05, reserve)
             assert not caught.value.used_up
 
-    def test_spending_leaves_the_account_as_it_was(self):
-        account = Account("x", 0.05)
-        account.with_used(0.05)
-        assert account.used == ()
-
     def test_another_confidence_is_refused(self):
         with pytest.raises(GuaranteeError, match=r"\b0\.95\b.*\b0\.99\b"):
-            Account("x", 1 - 0.95).next_part(1 - 0.99, reserve=False)
+            account_of(1 - 0.95).next_part(1 - 0.99, reserve=False)
 
     def test_the_same_confidence_but_for_rounding_is_not(self):
-        assert Account("x", 1 - 0.95).next_part(0.05, reserve=False) == 1 - 0.95
+        assert account_of(1 - 0.95).next_part(0.05, reserve=False) == 1 - 0.95
 
 
 class TestAccepting:
@@ -171,13 +192,13 @@ class TestAccepting:
         certificate = dialog.accept(*CERTIFY).certificate_
         assert (certificate.delta, certificate.number) == (pytest.approx(0.025), 2)
 
-    def test_a_test_that_failed_can_be_asked_again_and_spends_again(self, dialog):
+    def test_a_test_that_failed_can_be_repeated_and_is_one_use(self, dialog):
         dialog.prefer("precision >= 98%", strategies=["move"])
         for _ in range(3):
             with pytest.raises(GuaranteeError, match="precision >= 98%"):
                 dialog.accept(*CERTIFY, reserve=True)
         dialog.prefer("fp <= 20%", strategies=["move"])
-        assert dialog.accept(*CERTIFY).certificate_.delta == pytest.approx(0.05 / 8)
+        assert dialog.accept(*CERTIFY).certificate_.delta == pytest.approx(0.05 / 2)
 
     @pytest.mark.parametrize("as_given", ["other order", "as lists"])
     def test_samples_are_known_by_what_is_in_them(self, dialog, as_given):
@@ -228,8 +249,11 @@ def test_ctrl_c_while_the_labels_are_used_counts_as_a_use(dialog, monkeypatch):
         patch.setattr(_certify, "issue_certificate", interrupt)
         with pytest.raises(KeyboardInterrupt):
             dialog.accept(*CERTIFY)
+    dialog.prefer("fn <= 10%", strategies=["move"])
     with pytest.raises(GuaranteeError, match=SPENT):
         dialog.accept(*CERTIFY)
+    dialog.undo()
+    assert dialog.accept(*CERTIFY).certificate_.number == 1  # the same request is the same use
 
 
 def test_support_follows_what_is_left_of_the_certification_set():
@@ -277,7 +301,7 @@ class TestChecking:
             parted.accept()
         assert checked.value.to_dict() == refused.value.to_dict()
         assert (checked.value.code, refused.value.used_up) == (code, False)
-        assert parted.certification.used == ()
+        assert parted.certification.uses == ()
 
     def test_it_depends_on_the_confidence_and_on_what_is_left(self, parted):
         parted.prefer("fp <= 3.5%", strategies=["move"])
@@ -301,3 +325,341 @@ class TestChecking:
             assert refused.value.code == code
         with pytest.raises(ParameterError, match="confidence"):
             parted.check_accept(confidence=1.5)
+
+
+# One ledger for several dialogs
+
+TABLE = samples(600, 4)
+
+
+def begin(X, y, text="fp <= 20%", seed=0, **options):
+    dialog = Dialog.from_data(X, y, committee=LogisticRegression(), random_state=seed, **options)
+    dialog.prefer(text, strategies=["move"])
+    return dialog
+
+
+def certified(dialog, **options):
+    """Whether a dialog gets a certificate; otherwise its data have to be used up."""
+    try:
+        return dialog.accept(**options).certificate_
+    except GuaranteeError as error:
+        if error.code != "used_up":
+            raise
+        return None
+
+
+def changed(kind):
+    """The table, changed a little: its X, its y, and further options."""
+    X, y = TABLE
+    random = np.random.default_rng(0)
+    n = len(y)
+    at = {
+        "another seed": np.arange(n),
+        "a row dropped": np.arange(1, n),
+        "a row repeated": np.r_[np.arange(n), 7],
+        "shuffled": random.permutation(n),
+        "half of the rows": np.arange(0, n, 2),
+        "as many new rows": np.arange(n),
+        "a column dropped": np.arange(n),
+        "half of the rows without a column": np.arange(n // 2),
+    }[kind]
+    table, X, y = X[at], X[at], y[at]
+    if kind == "as many new rows":
+        X, y = (np.concatenate(parts) for parts in zip((X, y), samples(n, 5), strict=True))
+        table = X
+    if "column" in kind:
+        X = X[:, :1]
+    return X, y, {"table": table}
+
+
+CHANGES = [
+    "another seed",
+    "a row dropped",
+    "a row repeated",
+    "shuffled",
+    "half of the rows",
+    "as many new rows",
+    "a column dropped",
+    "half of the rows without a column",
+]
+
+
+class TestSharing:
+    @pytest.mark.parametrize("kind", CHANGES)
+    def test_the_same_table_is_used_up_whoever_asks(self, kind):
+        ledger = Ledger()
+        assert certified(begin(*TABLE, ledger=ledger))
+        X, y, options = changed(kind)
+        again = begin(X, y, seed=1, ledger=ledger, **options)
+        assert again.certification.used_up
+        with pytest.raises(GuaranteeError) as refused:
+            again.accept()
+        assert refused.value.code == "used_up"
+        (use,) = refused.value.fields["uses"]
+        assert (use["preference"], use["outcome"]) == ("fp <= 20%", "certified")
+        assert use["part"] == pytest.approx(0.05)
+        assert "fp <= 20%" in str(refused.value)
+        with pytest.raises(GuaranteeError):
+            again.check_accept()
+
+    def test_new_rows_have_an_account_of_their_own(self):
+        ledger = Ledger()
+        assert certified(begin(*TABLE, ledger=ledger))
+        assert certified(begin(*samples(600, 5), seed=1, ledger=ledger)).number == 1
+        own = begin(*TABLE, seed=2, ledger=ledger, certify=samples(300, 6))
+        assert certified(own).number == 1
+        other = begin(*TABLE, seed=3, ledger=ledger)
+        assert other.accept(*samples(300, 7)).certificate_.number == 1
+        with pytest.raises(GuaranteeError) as refused:
+            begin(*TABLE, "fn <= 20%", ledger=ledger).accept(*samples(300, 7))
+        assert refused.value.code == "used_up"
+
+    def test_the_rows_of_a_used_table_are_not_new_rows(self):
+        ledger = Ledger()
+        X, y = TABLE
+        assert certified(begin(X[:, :1], y, ledger=ledger, table=X))
+        fitted = begin(*(part[:200] for part in samples(600, 8)), ledger=ledger)
+        alone = Dialog(LogisticRegression().fit(X[:, :1], y), X[:100, :1], y[:100], ledger=ledger)
+        alone.prefer("fp <= 20%", strategies=["move"])
+        for dialog, table in ((fitted, X), (alone, X[:, :1])):
+            with pytest.raises(GuaranteeError) as refused:
+                dialog.accept(table[300:], y[300:])
+            assert refused.value.code == "used_up"
+
+    def test_rows_that_came_with_a_used_table_are_used_as_well(self):
+        ledger, (X, y), (X_new, y_new) = Ledger(), TABLE, samples(600, 5)
+        assert certified(begin(X, y, ledger=ledger), reserve=True)
+        both = begin(np.concatenate([X, X_new]), np.concatenate([y, y_new]), ledger=ledger)
+        assert certified(both).number == 2
+        assert not certified(begin(X_new, y_new, "fn <= 20%", ledger=ledger))
+
+    def test_tables_of_two_accounts_use_both(self):
+        ledger, (X, y), (X_new, y_new) = Ledger(), TABLE, samples(600, 5)
+        assert certified(begin(X, y, ledger=ledger))
+        assert certified(begin(X_new, y_new, ledger=ledger), reserve=True)
+        both = begin(np.concatenate([X, X_new]), np.concatenate([y, y_new]), ledger=ledger)
+        assert not certified(both)
+
+    def test_another_target_has_an_account_of_its_own(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        numbers = [
+            certified(begin(*TABLE, ledger=FileLedger(path, target))) for target in ("spam", "age")
+        ]
+        assert [one.number for one in numbers] == [1, 1]
+        assert not certified(begin(*TABLE, "fn <= 20%", ledger=FileLedger(path, "spam")))
+
+    def test_a_data_frame_may_have_its_columns_in_another_order(self):
+        pandas = pytest.importorskip("pandas")
+        ledger, (X, y) = Ledger(), TABLE
+        frame = pandas.DataFrame(X, columns=["b", "a"])
+        assert certified(begin(frame, y, ledger=ledger))
+        assert not certified(begin(frame[["a", "b"]], y, seed=1, ledger=ledger))
+
+    @pytest.mark.parametrize("text", ["fp <= 20%", "accuracy >= 60%"])
+    def test_the_same_request_is_the_same_use(self, text):
+        """By order statistics, and by a tested path."""
+        ledger = Ledger()
+        first, second = (begin(*TABLE, text, ledger=ledger) for _ in range(2))
+        model = first.accept()
+        second.check_accept()
+        again = second.accept(reserve=True)
+        assert again.certificate_ == model.certificate_
+        np.testing.assert_array_equal(again.predict(TABLE[0]), model.predict(TABLE[0]))
+        assert len(second.certification.uses) == 1
+
+    def test_a_stricter_confidence_is_another_request(self):
+        ledger = Ledger()
+        assert certified(begin(*TABLE, ledger=ledger))
+        assert not certified(begin(*TABLE, ledger=ledger), confidence=0.9)
+
+    def test_ten_seeds_give_one_certificate(self):
+        ledger = Ledger()
+        found = [certified(begin(*TABLE, seed=seed, ledger=ledger)) for seed in range(10)]
+        assert [one is not None for one in found] == [True] + 9 * [False]
+
+    def test_ten_seeds_that_reserve_share_the_error_probability(self):
+        ledger = Ledger()
+        found = [
+            certified(begin(*TABLE, "fp <= 40%", seed=seed, ledger=ledger), reserve=True)
+            for seed in range(10)
+        ]
+        assert [one.number for one in found] == list(range(1, 11))
+        assert sum(one.delta for one in found) <= 0.05
+        for number, one in enumerate(found):
+            assert one.earlier == tuple(ledger.read()[0].uses[:number])
+            assert [use["part"] for use in one.to_dict()["earlier"]] == [
+                other.delta for other in found[:number]
+            ]
+        assert len(found[2].remarks) == len(found[0].remarks) + 2
+
+    def test_a_refusal_by_size_opens_no_account(self):
+        ledger = Ledger()
+        with pytest.raises(GuaranteeError) as refused:
+            begin(*TABLE, "fp <= 0.1%", ledger=ledger).accept()
+        assert not refused.value.used_up
+        assert not ledger.read()
+        assert certified(begin(*TABLE, ledger=ledger), confidence=0.9)
+
+    def test_each_dialog_has_a_ledger_of_its_own_by_default(self):
+        assert [certified(begin(*TABLE, seed=seed)).number for seed in range(2)] == [1, 1]
+
+    def test_a_saved_dialog_keeps_its_ledger(self, tmp_path):
+        dialog = begin(*TABLE)
+        dialog.accept()
+        dialog.save(tmp_path / "dialog.skops")
+        again = Dialog.load(tmp_path / "dialog.skops")
+        again.prefer("fn <= 20%", strategies=["move"])
+        assert not certified(again)
+        start, steps = dialog.dump_start(), [dialog.dump_step(1)]
+        models = [dialog.accepted[0].model.to_bytes()]
+        restored = Dialog.restore(start, steps, models, dialog.dump_state())
+        restored.prefer("fn <= 20%", strategies=["move"])
+        assert not certified(restored)
+
+    def test_an_older_state_takes_nothing_from_a_shared_ledger(self):
+        ledger = Ledger()
+        dialog = begin(*TABLE)
+        state = dialog.dump_state()
+        dialog.ledger = ledger
+        assert certified(begin(*TABLE, ledger=ledger))
+        dialog.update(state=state)
+        dialog.prefer("fn <= 20%", strategies=["move"])
+        assert not certified(dialog)
+
+
+class TestFile:
+    def test_it_is_shared_by_path(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert certified(begin(*TABLE, ledger=FileLedger("ledger.json")))
+        monkeypatch.chdir("/")
+        path = tmp_path / "ledger.json"
+        assert not certified(begin(*TABLE, seed=1, ledger=FileLedger(path)))
+
+    def test_a_dialog_in_a_file_knows_its_ledger(self, tmp_path):
+        dialog = begin(*TABLE, ledger=FileLedger(tmp_path / "ledger.json"))
+        dialog.save(tmp_path / "dialog.skops")
+        dialog.accept()
+        again = Dialog.load(tmp_path / "dialog.skops")
+        again.prefer("fn <= 20%", strategies=["move"])
+        assert not certified(again)
+        again.ledger = FileLedger(tmp_path / "other.json")
+        assert certified(again)
+
+    @pytest.mark.parametrize(
+        "content", ["", "{", "[]", '{"format": 9, "accounts": []}', '{"format": 1}', "cut"]
+    )
+    def test_a_damaged_file_is_an_error_and_stays_as_it_is(self, tmp_path, content):
+        path = tmp_path / "ledger.json"
+        certified(begin(*TABLE, ledger=FileLedger(path)))
+        content = path.read_text()[:-100] if content == "cut" else content
+        path.write_text(content)
+        dialog = begin(*TABLE, "fn <= 20%", ledger=FileLedger(path))
+        with pytest.raises(FileError) as refused:
+            dialog.accept()
+        assert (refused.value.code, refused.value.fields["name"]) == ("damaged", str(path))
+        assert path.read_text() == content
+        assert not dialog.accepted
+
+    def test_a_file_that_is_gone_is_no_empty_ledger(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        dialog = begin(*TABLE, ledger=FileLedger(path))
+        dialog.autosave(tmp_path / "dialog.skops")
+        dialog.accept()
+        path.unlink()
+        for one in (dialog, Dialog.load(tmp_path / "dialog.skops")):
+            one.prefer("fn <= 20%", strategies=["move"])
+            with pytest.raises(FileError) as refused:
+                one.accept()
+            assert refused.value.code == "missing"
+
+    def test_a_process_that_is_killed_leaves_its_use(self, tmp_path):
+        """Killed between the use and its outcome; the same request again is the same use."""
+        path = tmp_path / "ledger.json"
+        killed = run_python(KILLED, path)
+        assert killed.returncode == -signal.SIGKILL
+        (account,) = FileLedger(path).read()
+        assert [(use.preference, use.outcome) for use in account.uses] == [
+            ("fp <= 20%", "unfinished")
+        ]
+        assert not certified(begin(*TABLE, "fn <= 20%", ledger=FileLedger(path)))
+        assert certified(begin(*TABLE, ledger=FileLedger(path))).number == 1
+        (account,) = FileLedger(path).read()
+        assert [use.outcome for use in account.uses] == ["certified"]
+
+    def test_of_several_processes_at_once_one_gets_it(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        started = [start_python(ACCEPTING, path, str(seed)) for seed in range(3)]
+        for process in started:
+            assert process.stdout.readline() == "ready\n"
+        for process in started:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        outcomes = [process.communicate(timeout=60)[0].strip() for process in started]
+        assert sorted(outcomes) == ["certified", "used_up", "used_up"]
+        (account,) = FileLedger(path).read()
+        assert len(account.uses) == 1
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_of_several_threads_at_once_one_gets_it(tmp_path, in_file):
+    ledger = FileLedger(tmp_path / "ledger.json") if in_file else Ledger()
+    dialogs = [begin(*TABLE, seed=seed, ledger=ledger) for seed in range(8)]
+    barrier = threading.Barrier(len(dialogs))
+
+    def accept(dialog):
+        barrier.wait()
+        return certified(dialog)
+
+    with ThreadPoolExecutor(len(dialogs)) as pool:
+        found = list(pool.map(accept, dialogs))
+    assert sum(one is not None for one in found) == 1
+
+
+CHILD = """
+import sys
+from sklearn.linear_model import LogisticRegression
+from tests.steer.test_ledger import TABLE, begin, certified
+from margrave.steer import FileLedger, _certify
+"""
+KILLED = (
+    CHILD
+    + """
+import os, signal
+_certify.issue_certificate = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+begin(*TABLE, ledger=FileLedger(sys.argv[1])).accept()
+"""
+)
+ACCEPTING = (
+    CHILD
+    + """
+dialog = begin(*TABLE, seed=int(sys.argv[2]), ledger=FileLedger(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+print("certified" if certified(dialog) else "used_up")
+"""
+)
+
+
+def start_python(script, *arguments):
+    return subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_python(script, *arguments):
+    process = start_python(script, *arguments)
+    process.communicate(timeout=60)
+    return process
+
+
+@pytest.mark.parametrize(
+    ("first", "n", "share"),
+    [(40_000, 20_000, 0), (30_000, 30_000, 1 / 3), (10_000, 40_000, 3 / 4), (5, 500, 1)],
+)
+def test_the_share_of_known_rows_is_estimated_for_large_tables(first, n, share):
+    X = np.random.default_rng(0).normal(size=(60_000, 1))
+    account, rows = RowSample.of(X[:40_000]), RowSample.of(X[first : first + n])
+    assert account.knows(rows) == pytest.approx(share, abs=0.08)

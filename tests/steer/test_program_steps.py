@@ -100,7 +100,7 @@ def learning(program):
 def test_a_program_has_samples_of_its_own_to_train_tune_and_certify_on():
     dialog = opened()
     X, y = pima()
-    part, at = dialog._ledger.certification_set, dialog._data.at
+    part, at = dialog._acceptances.certification_set, dialog._data.at
     assert len(part.at) == len(part.codes) == round(0.2 * len(y))
     assert len(at) == dialog.confusion.n == round(0.4 * (len(y) - len(part.at)))
     (program,) = dialog._data.committee.members
@@ -480,14 +480,16 @@ def test_a_guarantee_is_set_on_samples_that_no_step_has_seen(monkeypatch):
     names = np.column_stack([np.arange(len(y)), X])
     given_to = Pipeline([("note", Recorder()), ("program", MartingaleBoostClassifier(n_levels=2))])
     dialog = Dialog.from_data(names, y, committee=given_to, tune=0.4, random_state=0)
-    Recorder.seen -= set(dialog._ledger.certification_set.at.tolist())  # asked once, for their name
+    Recorder.seen -= set(
+        dialog._acceptances.certification_set.at.tolist()
+    )  # asked once, for their name
     dialog.prefer("fn <= 30%", strategies=["move", "retune"])
     dialog.tune_nodes({(0, 0): "fn <= 20"})
     dialog.grow()
     assert dialog.reply.preference == Preference("fn <= 30%")
-    assert not Recorder.seen & set(dialog._ledger.certification_set.at.tolist())
+    assert not Recorder.seen & set(dialog._acceptances.certification_set.at.tolist())
     model = dialog.accept(confidence=0.8)
-    part = dialog._ledger.certification_set
+    part = dialog._acceptances.certification_set
     certificate = model.certificate_
     assert certificate.strategy == "grow"
     assert certificate.confusion == model.confusion(names[part.at], y[part.at])
@@ -595,7 +597,7 @@ def test_any_table_is_encoded_by_what_is_trained_on(monkeypatch):
     )
     dialog = Dialog.from_data(frame, y, committee="martingale", random_state=0)
     (learned,) = seen
-    others = set(dialog._data.at) | set(dialog._ledger.certification_set.at)
+    others = set(dialog._data.at) | set(dialog._acceptances.certification_set.at)
     assert set(learned.index) == set(range(len(y))) - others
     dialog.tune_nodes({(0, 0): "fp <= 15"})
     dialog.grow()
@@ -612,7 +614,7 @@ def test_members_by_their_names():
     assert dialog.members == ("logistic", "qda")
     assert dialog._data.trained_on
     assert dialog.program is None
-    at, part = dialog._data.at, dialog._ledger.certification_set
+    at, part = dialog._data.at, dialog._acceptances.certification_set
     assert sorted([*at, *part.at]) == list(range(len(y)))
     reply = dialog.prefer("fp <= 20%", strategies=["move"])
     estimator = dialog.accept(confidence=0.8).estimator
@@ -632,9 +634,9 @@ def test_a_committee_may_be_judged_on_samples_kept_apart():
     X, y = pima()
     pair = [("logistic", LogisticRegression(max_iter=2000)), ("bayes", GaussianNB())]
     dialog = Dialog.from_data(X, y, committee=pair, tune=0.3, random_state=0)
-    n_build = len(y) - len(dialog._ledger.certification_set.at)
+    n_build = len(y) - len(dialog._acceptances.certification_set.at)
     assert abs(dialog.confusion.n - 0.3 * n_build) <= 1
-    others = set(dialog._data.at) | set(dialog._ledger.certification_set.at)
+    others = set(dialog._data.at) | set(dialog._acceptances.certification_set.at)
     learned = sorted(set(range(len(y))) - others)
     bayes = GaussianNB().fit(X[learned], y[learned])
     told = dialog._data.committee.members[1]
@@ -651,7 +653,7 @@ def test_groups_stay_together_and_shares_are_kept(share):
     dialog = Dialog.from_data(
         X, y, committee="martingale", tune=share, groups=groups, random_state=1
     )
-    at, part = dialog._data.at, dialog._ledger.certification_set.at
+    at, part = dialog._data.at, dialog._acceptances.certification_set.at
     tuned, certified = set(groups[at]), set(groups[part])
     learned = np.flatnonzero(~np.isin(groups, [*tuned, *certified]))
     (program,) = dialog._data.committee.members
@@ -668,7 +670,7 @@ def test_the_latest_are_tuned_on_and_those_after_certify():
     X, y = datasets.load("liver", return_X_y=True)
     time = np.random.default_rng(0).permutation(len(y))
     dialog = Dialog.from_data(X, y, committee="martingale", levels=2, time=time)
-    at, part = dialog._data.at, dialog._ledger.certification_set.at
+    at, part = dialog._data.at, dialog._acceptances.certification_set.at
     learned = np.setdiff1d(np.arange(len(y)), [*at, *part])
     assert time[learned].max() < time[at].min()
     assert time[at].max() < time[part].min()
@@ -683,7 +685,7 @@ def test_the_layout_is_known_before_training():
     made = split_table(X, y, tune=PROGRAM_TUNE, random_state=0)
     dialog = opened()
     np.testing.assert_array_equal(made.tuning, dialog._data.at)
-    np.testing.assert_array_equal(made.parts.certify, dialog._ledger.certification_set.at)
+    np.testing.assert_array_equal(made.parts.certify, dialog._acceptances.certification_set.at)
     assert len(made.learned) == len(dialog._data.committee.members[0]._samples.codes)
     shared = split_table(X, y, random_state=0)
     np.testing.assert_array_equal(shared.learned, shared.tuning)

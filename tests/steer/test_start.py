@@ -38,7 +38,7 @@ def usual():
 
 
 def certify_ids(dialog):
-    return set(dialog._ledger.certification_set.X.X[:, 0].astype(int).tolist())
+    return set(dialog._acceptances.certification_set.X.X[:, 0].astype(int).tolist())
 
 
 def tuning_ids(dialog):
@@ -80,27 +80,27 @@ def test_a_fifth_is_set_aside_and_the_rest_is_tuned_on(usual):
     assert usual.confusion.n == N - N // 5
     assert re.search(rf"\b{N // 5}\b", usual.support())
     rows = sorted(certify)
-    np.testing.assert_array_equal(usual._ledger.certification_set.codes, CODES[rows])
+    np.testing.assert_array_equal(usual._acceptances.certification_set.codes, CODES[rows])
 
 
 @pytest.mark.parametrize("share", [0.1, 0.35, np.float64(0.5)])
 def test_the_share_set_aside_may_be_chosen(share):
     dialog = open_dialog(certify=share)
-    assert len(dialog._ledger.certification_set.codes) == N * share
-    of_spam = dialog._ledger.certification_set.codes.mean()
+    assert len(dialog._acceptances.certification_set.codes) == N * share
+    of_spam = dialog._acceptances.certification_set.codes.mean()
     assert abs(of_spam - CODES.mean()) < 1 / (N * share), "with the classes' shares"
 
 
 def test_none_sets_nothing_aside():
     dialog = open_dialog(certify=None)
-    assert dialog._ledger.certification_set is None
+    assert dialog._acceptances.certification_set is None
     assert dialog.confusion.n == N
 
 
 def test_certify_samples_of_ones_own_leave_all_others_to_tune_on():
     dialog = open_dialog(X[:200], Y[:200], certify=(X[200:], Y[200:]))
     assert dialog.confusion.n == 200
-    assert len(dialog._ledger.certification_set.codes) == 100
+    assert len(dialog._acceptances.certification_set.codes) == 100
     dialog.prefer("fn <= 30%", strategies=["move"])
     model = dialog.accept()
     assert model.confusion(X[200:], Y[200:]) == model.certificate_.confusion
@@ -110,14 +110,18 @@ def test_more_is_set_aside_where_a_guarantee_needs_it():
     bare, more = open_dialog(), open_dialog(guarantee="fp <= 10%")
     negatives = int((CODES == 0).sum())
     for confidence in (0.95, 0.8):
-        found = open_dialog(guarantee="fp <= 10%", confidence=confidence)._ledger.certification_set
+        found = open_dialog(
+            guarantee="fp <= 10%", confidence=confidence
+        )._acceptances.certification_set
         assert (found.codes == 0).sum() >= min(
             samples_needed(0.1, 1 - confidence), 0.39 * negatives
         )
-    assert len(more._ledger.certification_set.codes) > len(bare._ledger.certification_set.codes)
-    strict = open_dialog(guarantee="fp <= 0.1%")._ledger.certification_set
+    assert len(more._acceptances.certification_set.codes) > len(
+        bare._acceptances.certification_set.codes
+    )
+    strict = open_dialog(guarantee="fp <= 0.1%")._acceptances.certification_set
     assert len(strict.codes) == 0.4 * N, "but no more than two fifths"
-    assert len(open_dialog(guarantee="fp <= 50%")._ledger.certification_set.codes) == N // 5
+    assert len(open_dialog(guarantee="fp <= 50%")._acceptances.certification_set.codes) == N // 5
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -173,7 +177,9 @@ def test_no_certify_sample_is_seen_by_the_encoder(monkeypatch, fast_default):
     (learned,) = seen
     assert len(learned) == N - N // 5
     at = dialog._data.committee.encoder.get_feature_names_out().tolist().index("id")
-    encoded = np.concatenate([dialog._data.X.X[:, at], dialog._ledger.certification_set.X.X[:, at]])
+    encoded = np.concatenate(
+        [dialog._data.X.X[:, at], dialog._acceptances.certification_set.X.X[:, at]]
+    )
     assert len(np.unique(encoded)) == N
     mean = learned["id"].mean()
     assert dialog._data.X.X[:, at].mean() == pytest.approx(0, abs=1e-9)

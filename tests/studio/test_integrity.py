@@ -7,7 +7,6 @@ from tests.studio.serving import client_of, serving
 
 from margrave.steer import Dialog
 from margrave.studio import Settings, open_studio, workspace
-from margrave.studio.context import ELSEWHERE
 from margrave.studio.job_table import CANCELLED
 from margrave.studio.launch import view
 from margrave.studio.store import StoreError
@@ -63,9 +62,15 @@ def test_a_failure_after_the_guarantee_leaves_what_the_store_has(studio, user, m
     found = user.ok(dialog)
     assert found["accepted"] == []
     assert user.get(f"{dialog}/accepted/1/model.skops").status_code == 404
-    # Nobody has seen what came of it, so nothing is spent: it can be accepted now.
+    assert found["used_up"]  # whoever has seen what came of it
+    user.asked(dialog, "fp <= 50")
+    refused = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))
+    assert (refused["state"], refused["code"]) == ("failed", "used_up")
+    user.ok(f"{dialog}/undo", {})  # the same request again is the same use
+    assert user.ok(f"{dialog}/guarantee", params={"confidence": 0.8})["error"] is None
     assert user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))["state"] == "done"
-    assert user.ok(dialog)["used_up"]
+    (accepted,) = user.ok(dialog)["accepted"]
+    assert accepted["use_number"] == 1
 
 
 def test_a_refusal_that_looked_is_not_forgotten(studio, user):
@@ -135,14 +140,6 @@ def test_a_refused_request_moves_nothing(user):
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_class")
     after = user.ok(dialog)
     assert {**after, "updated": ""} == {**before, "updated": ""}
-
-
-def test_a_certificate_on_the_same_table_is_told_in_other_dialogs(user):
-    first, second = (user.dialog("breast_wisconsin", members=["logistic"]) for _ in range(2))
-    assert ELSEWHERE not in user.ok(second)["left"]
-    user.asked(first, "fn <= 30%")
-    assert user.finished(user.post(f"{first}/accept", {"confidence": 0.6}))["state"] == "done"
-    assert ELSEWHERE in user.ok(second)["left"]
 
 
 def test_a_notebooks_dialog_is_the_same_in_the_page():

@@ -142,7 +142,7 @@ def test_tables_that_no_dialog_uses_can_be_deleted(store, owner):
 def test_a_dialog_from_its_beginning_to_an_accepted_model(store, owner):
     table = store.add_table(owner, "mails.csv", {}, b"rows")
     new = store.add_dialog(owner, "Spam", table.id, {"kind": "committee"})
-    assert (new.state, new.position, new.revision, new.accounts) == ("training", 0, 0, [])
+    assert (new.state, new.position, new.revision, new.refused) == ("training", 0, 0, [])
     assert (new.table_id, new.table_name) == (table.id, "mails.csv")
     assert (new.facts, new.error) == (None, None)
 
@@ -153,14 +153,14 @@ def test_a_dialog_from_its_beginning_to_an_accepted_model(store, owner):
     steps = [new_step(1), new_step(2)]
     assert store.change(new.id, steps=steps, position=1, undone=[2]) == 3
     assert add_step(store, new.id, 3, parent=1, acceptances=[new_model(1, 3)]) == 4
-    assert store.change(new.id, accounts=[{"used": [0.05, 0.1]}]) == 5
+    assert store.change(new.id, refused=[{"used": [0.05, 0.1]}]) == 5
 
     row = store.dialog(owner, new.id)
     assert row.updated > new.updated
     assert values(row) == values(new) | ready | {
         "position": 3,
         "revision": 5,
-        "accounts": [{"used": [0.05, 0.1]}],
+        "refused": [{"used": [0.05, 0.1]}],
         "n_steps": 4,
         "n_accepted": 1,
         "preference": "fp <= 3",
@@ -321,7 +321,7 @@ def test_an_unknown_user_has_nothing(store):
     assert store.dialogs("nobody") == []
 
 
-GOOD = {"position": 2, "undone": [1], "accounts": [{}], "state": "failed", "error": "why"}
+GOOD = {"position": 2, "undone": [1], "refused": [{}], "state": "failed", "error": "why"}
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_a_job_ends_with_its_changes_unless_another_process_has_it(store, owner)
 
     def refused():
         before, job = everything(store, owner), values(ours.find(owner, job_id))
-        message(Lost, store.change, dialog, accounts=[{}], ended=ended)
+        message(Lost, store.change, dialog, refused=[{}], ended=ended)
         assert everything(store, owner) == before
         assert values(ours.find(owner, job_id)) == job
 
@@ -418,10 +418,10 @@ def test_a_dialog_in_training_has_no_pieces(store, owner):
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), b""])
 def test_records_are_json_on_both(store, owner, value):
     dialog = add_trained(store, owner)
-    refusal = message(StoreError, store.change, dialog, accounts=[{"delta": value}])
+    refusal = message(StoreError, store.change, dialog, refused=[{"delta": value}])
     assert "JSON" in refusal
     assert type(value).__name__ in refusal
-    assert store.dialog(owner, dialog).accounts == []
+    assert store.dialog(owner, dialog).refused == []
 
 
 def test_what_is_too_large_is_refused(store, owner, url):
@@ -476,13 +476,13 @@ def test_of_several_threads_one_changes_a_revision(store, owner):
     for revision in range(1, 6):
 
         def change(i, at=revision):
-            return store.change(dialog, revision=at, accounts=[{"by": i}])
+            return store.change(dialog, revision=at, refused=[{"by": i}])
 
         won = race(8, change)
         [winner] = [i for i, new in enumerate(won) if new is not None]
         assert won[winner] == revision + 1
         row = store.dialog(owner, dialog)
-        assert (row.revision, row.accounts) == (revision + 1, [{"by": winner}])
+        assert (row.revision, row.refused) == (revision + 1, [{"by": winner}])
 
 
 def test_many_threads_write_and_read_each_their_own(store):
@@ -542,7 +542,7 @@ class Comparison(RuleBasedStateMachine):
     def add(self, title, choices):
         new = self.store.add_dialog(self.owner, title, None, choices)
         row = {"title": title.replace("\0", "\ufffd"), "choices": choices, "state": "training"}
-        row |= {"error": None, "facts": None, "position": 0, "undone": [], "accounts": []}
+        row |= {"error": None, "facts": None, "position": 0, "undone": [], "refused": []}
         row |= {"revision": 0}
         self.model[new.id] = {"row": row, "base": None, "steps": {}, "models": {}}
         return new.id
@@ -569,7 +569,7 @@ class Comparison(RuleBasedStateMachine):
                 "facts": st.none() | OBJECTS,
                 "position": st.integers(0, 4),
                 "undone": st.lists(st.integers(0, 4), max_size=3),
-                "accounts": st.lists(OBJECTS, max_size=2),
+                "refused": st.lists(OBJECTS, max_size=2),
             },
         ),
     )

@@ -549,7 +549,7 @@ def test_what_was_accepted_in_a_notebook_is_adopted_too(store, base):
     name = workspace.adopt("local", "mine", dialog)
     workspace.catch_up("local", name)
     assert [one.number for one in store.acceptances(name)] == [1]
-    assert store.dialog("local", name).accounts
+    assert workspace.account(store.dialog("local", name)).used_up
 
 
 def test_a_dialog_without_a_table_has_no_report_and_no_script(store, begin):

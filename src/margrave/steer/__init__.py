@@ -6,8 +6,17 @@ the result: a classifier with a :class:`Certificate` that states what is guarant
 """
 
 from margrave.committee import Progress
+from margrave.steer._acceptance import Accepted
 from margrave.steer._alternatives import Alternative
-from margrave.steer._certificate import Cell, Certificate, Change, Check, Guarantee, GuaranteeCheck
+from margrave.steer._certificate import (
+    Cell,
+    Certificate,
+    Change,
+    Check,
+    Guarantee,
+    GuaranteeCheck,
+    Use,
+)
 from margrave.steer._certificate import describe_bound as describe_bound
 from margrave.steer._certify import PROPORTIONS_DIFFER as PROPORTIONS_DIFFER
 from margrave.steer._certify import check_confidence as check_confidence
@@ -23,7 +32,8 @@ from margrave.steer._frontier import check_finite as check_finite
 from margrave.steer._frontier import raise_invalid as raise_invalid
 from margrave.steer._frontier import split_labels as split_labels
 from margrave.steer._frontier_display import FrontierDisplay
-from margrave.steer._ledger import Accepted, Account
+from margrave.steer._ledger import Account, FileLedger, Ledger
+from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Comparison, Reply
 from margrave.steer._row_hashes import RowHashes as RowHashes
@@ -78,11 +88,13 @@ __all__ = [
     "Dialog",
     "DuplicatesWarning",
     "FileError",
+    "FileLedger",
     "Frontier",
     "FrontierDisplay",
     "Guarantee",
     "GuaranteeCheck",
     "GuaranteeError",
+    "Ledger",
     "Progress",
     "Reply",
     "Request",
@@ -91,6 +103,7 @@ __all__ = [
     "SteeredClassifier",
     "StoppedError",
     "Strategy",
+    "Use",
     "Winner",
     "default_members",
 ]

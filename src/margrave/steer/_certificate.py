@@ -146,6 +146,46 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Use:
+    """A use of certification data by a guarantee.
+
+    Attributes
+    ----------
+    part : float
+        The part of the error probability that it used.
+    date : str
+        Its date.
+    preference : str
+        The preference to guarantee.
+    outcome : str
+        "certified", "refused" (the guarantee does not hold on these data) or "unfinished" (the
+        process ended before the outcome was known).
+    name : str
+        Identifies the request: the same request again is the same use.
+    """
+
+    part: float
+    date: str
+    preference: str
+    outcome: str
+    name: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the use in values that JSON can hold."""
+        return {
+            "part": self.part,
+            "date": self.date,
+            "preference": self.preference,
+            "outcome": self.outcome,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"'{self.preference}' ({self.outcome} {self.date}, error probability {self.part:.3g})"
+        )
+
+
+@dataclass(frozen=True)
 class Certificate:
     """The guarantees of a steered classifier for new samples, and the evidence for them.
 
@@ -161,7 +201,8 @@ class Certificate:
         The part of ``1 - confidence`` that this certificate uses. The rest is reserved, or earlier
         certificates have used it.
     number : int
-        The number of this certificate on its certification set, from 1.
+        The number of this use of the certification data, from 1. Repeating the same request is the
+        same use.
     route : str
         How the decision was set: "order statistics" or "tested path".
     strategy : str
@@ -184,6 +225,8 @@ class Certificate:
         Date of the first certificate, if this one is from a recertification; else empty.
     start : Confusion or None
         Confusion matrix of the certification set for the model at the start of the dialog.
+    earlier : tuple of Use
+        The earlier uses of the certification data: the ledger knows those of other dialogs too.
     """
 
     preference: str
@@ -202,6 +245,7 @@ class Certificate:
     notes: tuple[str, ...] = ()
     renews: str = ""
     start: Confusion | None = None
+    earlier: tuple[Use, ...] = ()
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -223,6 +267,7 @@ class Certificate:
                 f"'{self.requested}' is a count in the tuning set; its rate is guaranteed."
             )
         remarks += self.notes
+        remarks += [f"an earlier guarantee on the same rows: {use}." for use in self.earlier]
         if self.renews:
             remarks.append(f"recertified; the first certificate was issued {self.renews}.")
         return tuple(remarks)
@@ -234,8 +279,9 @@ class Certificate:
         -------
         dict
             With the key ``schema_version`` and the attributes of the certificate by their names;
-            ``guarantees`` and ``cells`` are lists of dictionaries, the confusion matrices are as in
-            :meth:`margrave.Confusion.to_dict`, and ``remarks`` is a list of texts.
+            ``guarantees``, ``cells`` and ``earlier`` are lists of dictionaries, the confusion
+            matrices are as in :meth:`margrave.Confusion.to_dict`, and ``remarks`` is a list of
+            texts.
         """
         return {
             "schema_version": SCHEMA_VERSION,
@@ -244,6 +290,7 @@ class Certificate:
             "confidence": self.confidence,
             "delta": self.delta,
             "number": self.number,
+            "earlier": [use.to_dict() for use in self.earlier],
             "route": self.route,
             "strategy": self.strategy,
             "guarantees": [json_ready(asdict(guarantee)) for guarantee in self.guarantees],

@@ -16,7 +16,7 @@ There are two routes:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
@@ -33,7 +33,8 @@ from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
 from margrave.confusion import Bound, Confusion, Objective, Preference, count_predictions
-from margrave.steer._certificate import Certificate, make_cells, make_guarantees
+from margrave.steer._certificate import Certificate, Use, make_cells, make_guarantees
+from margrave.steer._ledger import Grant
 from margrave.steer._order_statistic import (
     GuaranteeError,
     forbids_rejecting,
@@ -444,6 +445,7 @@ def issue_certificate(
     confidence: float,
     delta: float,
     number: int,
+    earlier: tuple[Use, ...] = (),
     notes: tuple[str, ...] = (),
     renews: str = "",
     start: Confusion | None = None,
@@ -456,7 +458,7 @@ def issue_certificate(
         What to guarantee.
     scores, codes : ndarray
         Scores and true classes of the certification set.
-    requested, strategy, tuning, number, notes, renews, start
+    requested, strategy, tuning, number, earlier, notes, renews, start
         Attributes of the certificate.
     confidence, delta : float
         The confidence that the certificate states, and the error probability that it may use.
@@ -471,6 +473,7 @@ def issue_certificate(
         confidence=float(confidence),
         delta=float(delta),
         number=number,
+        earlier=earlier,
         route=certified.route,
         strategy=strategy,
         guarantees=make_guarantees(plan.preference, matrix, certified.delta),
@@ -657,10 +660,8 @@ def certify(
     certification_set: CertificationSet,
     *,
     confidence: float,
-    delta: float,
-    number: int = 1,
     notes: tuple[str, ...] = (),
-    use: AbstractContextManager[object] | None = None,
+    use: Callable[[str], AbstractContextManager[Grant]] | None = None,
 ) -> Certified:
     """Certify a candidate: set its decision on the certification set.
 
@@ -674,24 +675,18 @@ def certify(
         The tuning set.
     certification_set : CertificationSet
         The certification set.
-    confidence, delta, number, notes
+    confidence, notes
         As in :func:`issue_certificate`.
-    use : context manager, optional
-        Entered for as long as the labels of the certification set are used.
+    use : callable, optional
+        Called with the name of the request. It returns a context manager, entered for as long as
+        the labels of the certification set are used, that gives what the certificate may use. By
+        default this is the whole error probability.
     """
     X, codes, rows = certification_set.X.X, certification_set.codes, certification_set.rows
-    objective = data.objective(wanted)
-    plan = make_plan(
-        wanted,
-        candidate.decision,
-        candidate.scores,
-        objective,
-        len(codes),
-        wanted.allows_rejecting,
-    )
-    scores = candidate.scorer.score_encoded(X)
+    plan, scores = plan_request(wanted, candidate, data, certification_set)
     start_predictions = start.decision.predict(start.scorer.score_encoded(X))
-    with use or nullcontext():
+    name = name_request(plan, scores, codes, confidence)
+    with nullcontext(Grant(1 - confidence)) if use is None else use(name) as grant:
         decision, certificate = issue_certificate(
             plan,
             scores,
@@ -700,14 +695,38 @@ def certify(
             strategy=candidate.strategy,
             tuning=data.matrix(candidate.predictions),
             confidence=confidence,
-            delta=delta,
-            number=number,
+            delta=grant.part,
+            number=grant.number,
+            earlier=grant.earlier,
             notes=notes,
             start=plan.matrix(start_predictions, codes),
         )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     used = data.used if data.used is None or rows is None else data.used.with_rows(rows)
     return Certified(scorer, decision, plan, certificate, used)
+
+
+def plan_request(
+    wanted: Preference,
+    candidate: Candidate,
+    data: TuningData,
+    certification_set: CertificationSet,
+) -> tuple[Plan, Floats]:
+    """Return what to guarantee and how, and the scores of the certification set."""
+    X, n = certification_set.X.X, len(certification_set.codes)
+    decision, tuning = candidate.decision, candidate.scores
+    plan = make_plan(wanted, decision, tuning, data.objective(wanted), n, wanted.allows_rejecting)
+    return plan, candidate.scorer.score_encoded(X)
+
+
+def name_request(plan: Plan, scores: Floats, codes: Codes, confidence: float) -> str:
+    """Return a name that requests share if the same tests are made on the same samples.
+
+    These are determined by the scores and classes of the certification set, by the preference and
+    the confidence, and by the tested path, for which its values on the tuning set stand.
+    """
+    samples, wanted = fingerprint(scores, codes), str(plan.preference)
+    return str(joblib.hash((samples, wanted, round(confidence, 9), plan.values)))
 
 
 def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float = 0.0) -> int:

@@ -29,11 +29,12 @@ from margrave._validation import is_count, is_number
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
+from margrave.steer._acceptance import Acceptances, Accepted
 from margrave.steer._alternatives import Alternative, find_alternatives
 from margrave.steer._certify import check_confidence
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
-from margrave.steer._ledger import Accepted, Account, Ledger
+from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Comparison, Reply, dialog_html
 from margrave.steer._rows import CellRows, select_rows_of_cell
@@ -142,6 +143,8 @@ class Dialog(Saved):
         Whether rows that are equal in all features are copies of one observation, or independent
         observations. Copies are in the same fold, and a certification set may not contain copies
         of rows of the tuning set.
+    ledger : Ledger, default=None
+        Knows which certification data are used up. None is a ledger of this dialog alone.
 
     Attributes
     ----------
@@ -187,14 +190,18 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         duplicates: str = "group",
+        ledger: Ledger | None = None,
     ) -> None:
-        self._begin(start_from_model(model, X_tune, y_tune, positive, groups, duplicates))
+        start = start_from_model(model, X_tune, y_tune, positive, groups, duplicates)
+        self._begin(start, None, ledger)
 
-    def _begin(self, start: DialogStart) -> None:
+    def _begin(self, start: DialogStart, rows: RowSample | None, ledger: Ledger | None) -> None:
         """Begin the history with the model at the start."""
         self._data = start.data
         self._sizes = start.sizes
-        self._ledger = Ledger(start.certify, start.notes, start.estimator)
+        self._acceptances = Acceptances(
+            start.certify, rows, start.notes, start.estimator, ledger or Ledger()
+        )
         candidate = start.candidate
         matrix = self._data.matrix(candidate.predictions)
         first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=candidate)
@@ -220,6 +227,8 @@ class Dialog(Saved):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
         stop: Callable[[], bool] | None = None,
+        ledger: Ledger | None = None,
+        table: Any = None,
     ) -> Self:
         """Start a dialog from a table, without a fitted model.
 
@@ -275,6 +284,12 @@ class Dialog(Saved):
         stop : callable, default=None
             Called without arguments after each fit. If it returns a true value, the training stops
             with a `StoppedError` error; another thread may set it.
+        ledger : Ledger, default=None
+            Knows which certification data are used up. None is a ledger of this dialog alone: then
+            another dialog on the same table does not know what this one has certified.
+        table : array-like or data frame with n_samples rows, default=None
+            The complete table that X was taken from, without the labels. The ledger then knows the
+            data also if other columns are left out of X. None is X.
 
         Returns
         -------
@@ -306,26 +321,30 @@ class Dialog(Saved):
         """
         check_confidence(confidence, "Dialog.from_data")
         preference = None if guarantee is None else Preference(guarantee)
-        dialog = cls.__new__(cls)
-        dialog._begin(
-            start_from_table(
-                X,
-                y,
-                committee=committee,
-                levels=levels,
-                tune=tune,
-                certify=certify,
-                guarantee=preference,
-                delta=1 - confidence,
-                positive=positive,
-                groups=groups,
-                time=time,
-                duplicates=duplicates,
-                n_jobs=n_jobs,
-                random_state=random_state,
-                callback=_with_stop(callback, stop),
-            )
+        start = start_from_table(
+            X,
+            y,
+            committee=committee,
+            levels=levels,
+            tune=tune,
+            certify=certify,
+            guarantee=preference,
+            delta=1 - confidence,
+            positive=positive,
+            groups=groups,
+            time=time,
+            duplicates=duplicates,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            callback=_with_stop(callback, stop),
         )
+        rows = None
+        if isinstance(certify, tuple):
+            rows = RowSample.of(certify[0])
+        elif start.certify is not None:
+            rows = RowSample.of(X) if table is None else RowSample.of(X, table)
+        dialog = cls.__new__(cls)
+        dialog._begin(start, rows, ledger)
         dialog._given = X
         return dialog
 
@@ -913,7 +932,7 @@ class Dialog(Saved):
             The smallest limit for the errors of each class.
         """
         check_confidence(confidence, "Dialog.support")
-        return self._ledger.support(self.classes, confidence)
+        return self._acceptances.support(self.classes, confidence)
 
     @property
     def sizes(self) -> SplitSizes:
@@ -930,12 +949,26 @@ class Dialog(Saved):
     @property
     def accepted(self) -> tuple[Accepted, ...]:
         """The accepted models, in order."""
-        return tuple(self._ledger.accepted)
+        return tuple(self._acceptances.accepted)
 
     @property
     def certification(self) -> Account | None:
-        """The use of the certification set that was set aside; None if there is none."""
-        return self._ledger.account()
+        """The account of the certification set that was set aside; None if there is none."""
+        return self._acceptances.account()
+
+    @property
+    def table_rows(self) -> RowSample | None:
+        """Identifies the data of the certification set for a ledger; None if there is no set."""
+        return self._acceptances.rows
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, which knows the certification data that are used up; it can be replaced."""
+        return self._acceptances.ledger
+
+    @ledger.setter
+    def ledger(self, ledger: Ledger) -> None:
+        self._acceptances.ledger = ledger
 
     def accept(
         self,
@@ -950,7 +983,9 @@ class Dialog(Saved):
         The guarantee is the preference of the current step; limits on counts become limits on
         rates. The decision is computed again on the certification set, so that the guarantee holds
         for new samples. This uses up the certification set, unless `reserve` is true: choosing the
-        best of several certificates on the same samples would break the guarantee too often.
+        best of several certificates on the same samples would break the guarantee too often. The
+        :attr:`ledger` records the use before the labels are used. It belongs to the rows: a dialog
+        with the same ledger on the same table, or on a large part of it, is refused as well.
         Accepting the same step again returns the same model.
 
         Parameters
@@ -990,7 +1025,7 @@ class Dialog(Saved):
         fn <= 30%
         """
         check_confidence(confidence, "Dialog.accept")
-        model = self._ledger.model(
+        model = self._acceptances.model(
             self.reply,
             self.position,
             self.history[0].candidate,
@@ -1035,7 +1070,7 @@ class Dialog(Saved):
         too_few_samples
         """
         check_confidence(confidence, "Dialog.check_accept")
-        self._ledger.check(self.reply, self.position, self._data, float(confidence), reserve)
+        self._acceptances.check(self.reply, self.position, self._data, float(confidence), reserve)
 
     def autosave(self, path: str | Path) -> None:
         """Save the dialog to a file now, and again after each step.
@@ -1060,6 +1095,9 @@ class Dialog(Saved):
     def dump_start(self) -> bytes:
         """Return the dialog as it was at its start, for a store that writes each step.
 
+        The ledger is not in it. If yours is not in memory, set :attr:`ledger` again after
+        :meth:`restore`.
+
         Returns
         -------
         bytes
@@ -1067,7 +1105,7 @@ class Dialog(Saved):
         """
         start = copy(self)
         start._history = History([self.history[0]])
-        start._ledger = replace(self._ledger, accounts={}, accepted=[])
+        start._acceptances = replace(self._acceptances, ledger=Ledger(), accepted=[])
         return start.to_bytes()
 
     def dump_step(self, step: int) -> bytes:
@@ -1098,18 +1136,15 @@ class Dialog(Saved):
         -------
         dict
             Values that JSON can hold, the last argument of :meth:`restore`: ``schema_version``,
-            ``position``, ``undone``; ``accounts``, a dictionary for each certification set with the
-            keys samples, delta and used; and ``accepted``, a dictionary for each accepted model
-            with the keys step and samples.
+            ``position``, ``undone``; ``accounts``, the accounts of a ledger that is in memory, as
+            dictionaries; and ``accepted``, a dictionary for each accepted model with the keys step
+            and samples.
         """
         return {
             "schema_version": SCHEMA_VERSION,
             "position": self.position,
             "undone": list(self.undone),
-            "accounts": [
-                {"samples": account.samples, "delta": account.delta, "used": list(account.used)}
-                for account in self._ledger.accounts.values()
-            ],
+            "accounts": [account.to_dict() for account in self.ledger.kept],
             "accepted": [{"step": one.step, "samples": one.samples} for one in self.accepted],
         }
 
@@ -1197,8 +1232,8 @@ class Dialog(Saved):
         >>> other.confusion == reply.after
         True
         """
-        history, ledger = self._history, self._ledger
-        new = [] if state is None else state["accepted"][len(ledger.accepted) :]
+        history, accepted = self._history, self._acceptances.accepted
+        new = [] if state is None else state["accepted"][len(accepted) :]
         if len(new) != len(models):
             allowed = f"the {len(new)} accepted models that are new in state"
             raise ParameterError.of("Dialog.update", "models", allowed, len(models))
@@ -1207,12 +1242,8 @@ class Dialog(Saved):
         if state is not None:
             history.at = history.number(state["position"], "update")
             history.undone = [history.number(step, "update") for step in state["undone"]]
-            for account in state["accounts"]:
-                used = tuple(account["used"])
-                ledger.accounts[account["samples"]] = Account(
-                    account["samples"], account["delta"], used
-                )
-            ledger.accepted.extend(
+            self.ledger.add([Account.from_dict(account) for account in state["accounts"]])
+            accepted.extend(
                 Accepted(
                     one["step"], one["samples"], SteeredClassifier.from_bytes(data, trusted=trusted)
                 )

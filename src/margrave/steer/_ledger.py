@@ -1,63 +1,136 @@
-"""The ledger: which part of the error probability δ of a certification set is used.
+"""The ledger: which part of the error probability δ of certification data is used, and by what.
 
 Choosing among ten certified candidates on the same samples breaks a guarantee at δ = 5 % in 31 % of
 the cases. Therefore each certificate uses a part of δ, whatever its outcome: the first one uses all
-of it, and there is no second; or it uses a half, the next one a quarter, and so on.
+of it, and there is no second; or it uses a half, the next one a quarter, and so on. The account
+belongs to the rows of a table, not to one dialog on them: another seed draws another certification
+set of the same rows, and to keep the best of ten seeds is the same choice among ten candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from margrave._errors import ParameterError
-from margrave.confusion import Preference
-from margrave.steer._certificate import Certificate
-from margrave.steer._certify import (
-    CertificationSet,
-    certify,
-    check_guarantee,
-    describe_support,
-    make_certification_set,
-)
+from margrave._atomic_write import atomic_write
+from margrave._file_lock import lock_file
+from margrave.steer._certificate import Use
+from margrave.steer._files import FileError
 from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Reply
-from margrave.steer._steered import SteeredClassifier, certified_model
-from margrave.steer._tuning_data import Candidate, TuningData
+from margrave.steer._row_hashes import Hashes, hash_rows
+
+# The hashes that stand for the rows of a table. The share of known rows is then exact up to 0.03.
+_KEPT = 2048
+# Data belong to an account that knows this share of their rows. Half of a table, a table with as
+# many new rows, or one without a column (the half of whose hashes that is of X changes) are then
+# the same data, with a margin of 2 for all of it at once; a few rows that are equal by chance, or
+# that were meant to be new and are not, do not use up the others.
+_SAME = 0.25
+_FORMAT = 1  # of the file of a ledger
 
 
-@dataclass(frozen=True)
-class Account:
-    """The error probability of one certification set, and how much of it is used.
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """A sample of the rows of a table that two tables can be compared by: the smallest hashes.
 
     Attributes
     ----------
-    samples : str
-        Fingerprint of the certification set.
-    delta : float
-        The error probability: one minus the confidence of the first certificate.
-    used : tuple of float
-        The part that each certificate used, in order.
+    hashes : ndarray of uint64
+        The smallest hashes of rows, each once, sorted.
     """
 
-    samples: str
+    hashes: Hashes
+
+    @classmethod
+    def of(cls, *tables: Any) -> RowSample:
+        """Sample the rows of tables; the order of rows, and of a data frame's columns, is free."""
+        return cls.merged([hash_rows(_sort_columns(table)) for table in tables])
+
+    @classmethod
+    def merged(cls, hashes: Sequence[Hashes]) -> RowSample:
+        """Merge samples of rows."""
+        return cls(np.unique(np.concatenate(hashes))[:_KEPT])
+
+    def knows(self, rows: RowSample) -> float:
+        """Estimate the share of some rows that are among those of this sample."""
+        limits = [one.hashes[-1] for one in (self, rows) if len(one.hashes) == _KEPT]
+        new = rows.hashes[rows.hashes <= min(limits)] if limits else rows.hashes
+        return float(np.isin(new, self.hashes).mean()) if len(new) else 0.0
+
+    def to_text(self) -> str:
+        """Return the hashes as text, for JSON."""
+        return base64.b64encode(self.hashes.astype("<u8").tobytes()).decode("ascii")
+
+    @classmethod
+    def from_text(cls, text: str) -> RowSample:
+        """Read what :meth:`to_text` returned."""
+        return cls(np.frombuffer(base64.b64decode(text, validate=True), "<u8").astype(np.uint64))
+
+
+def _sort_columns(table: Any) -> Any:
+    if hasattr(table, "iloc") and hasattr(table, "columns"):
+        return table.iloc[:, np.argsort([str(name) for name in table.columns], kind="stable")]
+    return table
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The permission to use certification data.
+
+    Attributes
+    ----------
+    part : float
+        The part of the error probability that may be used.
+    number : int
+        The number of the use, from 1.
+    earlier : tuple of Use
+        The uses before it.
+    """
+
+    part: float
+    number: int = 1
+    earlier: tuple[Use, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """The error probability of the certification data of a table, and how much of it is used.
+
+    Attributes
+    ----------
+    delta : float
+        The error probability: one minus the confidence of the first certificate.
+    rows : RowSample
+        Identifies the rows.
+    target : str or None
+        The name of the column with the labels.
+    uses : tuple of Use
+        What used it, in order.
+    """
+
     delta: float
-    used: tuple[float, ...] = ()
+    rows: RowSample
+    target: str | None = None
+    uses: tuple[Use, ...] = ()
 
     @property
     def used_up(self) -> bool:
-        """Whether no further certificate is possible on this certification set."""
-        return bool(self.used) and not self.left
+        """Whether no further certificate is possible on these data."""
+        return bool(self.uses) and not self.left
 
     @property
     def left(self) -> float:
         """The error probability that is left."""
-        used = sum(self.used)
+        used = sum(use.part for use in self.uses)
         return 0.0 if used >= self.delta * (1 - 1e-9) else self.delta - used
 
     def next_part(self, delta: float, reserve: bool) -> float:
@@ -68,207 +141,332 @@ class Account:
         GuaranteeError
             If nothing is left, or if the first certificate has another confidence.
         """
+        if not self.left:
+            raise GuaranteeError(
+                "The certification data are used up. Earlier guarantees on the same rows: "
+                f"{'; '.join(map(str, self.uses))}. Choosing among several guarantees tested on "
+                "the same rows would break them more often than the confidence says. Use newly "
+                "labelled rows; or set reserve for the first guarantee, which keeps half of the "
+                "error probability for later ones.",
+                code="used_up",
+                n_certificates=len(self.uses),
+                uses=[use.to_dict() for use in self.uses],
+            )
         if abs(delta - self.delta) > 1e-12:
             raise GuaranteeError(
-                "All certificates on one certification set need the same confidence, here "
+                "All guarantees on the same certification data need the same confidence, here "
                 f"{1 - self.delta:.10g}; got {1 - delta:.10g}.",
                 code="confidence",
                 confidence=1 - self.delta,
                 received=1 - delta,
             )
-        if not self.left:
-            raise GuaranteeError(
-                "The certification set is used up: another guarantee needs new labelled samples. "
-                "Choosing among several guarantees tested on the same samples would break them "
-                "more often than the confidence says. Pass new samples to "
-                "accept(X_certify, y_certify). To keep half of the error probability for later, "
-                "call accept(reserve=True) the first time.",
-                code="used_up",
-                n_certificates=len(self.used),
-            )
         return self.left / 2 if reserve else self.left
 
-    def with_used(self, part: float) -> Account:
-        """Return the account after a certificate that used this part."""
-        return replace(self, used=(*self.used, part))
+    def with_use(self, use: Use) -> Account:
+        """Return the account after another use."""
+        return replace(self, uses=(*self.uses, use))
+
+    def has(self, name: str) -> bool:
+        """Whether a request is one of the uses."""
+        return any(use.name == name for use in self.uses)
+
+    def grant(self, name: str) -> Grant:
+        """Return what the use of a request may take."""
+        at = [use.name for use in self.uses].index(name)
+        return Grant(self.uses[at].part, at + 1, self.uses[:at])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the account in values that JSON can hold."""
+        uses = [asdict(use) for use in self.uses]
+        return {
+            "delta": self.delta,
+            "target": self.target,
+            "rows": self.rows.to_text(),
+            "uses": uses,
+        }
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Account:
+        """Read what :meth:`to_dict` returned."""
+        uses = tuple(Use(**use) for use in record["uses"])
+        return cls(
+            float(record["delta"]), RowSample.from_text(record["rows"]), record["target"], uses
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class Accepted:
-    """A model that the user has accepted.
-
-    Attributes
-    ----------
-    step : int
-        The current step of the dialog at that time.
-    samples : str
-        Fingerprint of the certification set.
-    model : SteeredClassifier
-        The certified model.
-    """
-
-    step: int
-    samples: str
-    model: SteeredClassifier
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate of the model."""
-        if self.model.certificate_ is None:
-            raise RuntimeError("An accepted model has a certificate.")
-        return self.model.certificate_
-
-
-@dataclass(eq=False)
 class Ledger:
-    """The accepted models of a dialog, and the account of each certification set.
+    """The accounts of certification data: which guarantees have used them, and what is left.
 
-    Attributes
+    Each dialog has a ledger of its own unless you pass one. Pass the same ledger to all dialogs on
+    your data, so that they cannot certify on the same rows again and again. Data are recognized by
+    their rows: in another order, or with some rows or columns added or left out, they are the same
+    data.
+
+    A subclass can keep the accounts elsewhere: it overrides :meth:`open`.
+
+    Parameters
     ----------
-    certification_set : CertificationSet or None
-        The certification set that was set aside, if any.
-    notes : tuple of str
-        Notes about the samples for every certificate.
-    estimator : classifier, list or None
-        The estimator that the dialog was made with.
-    accounts : dict of Account
-        The accounts by the fingerprint of their certification set.
-    accepted : list of Accepted
-        The accepted models, in order.
+    target : str, default=None
+        The name of the column with the labels. Each target has accounts of its own.
+
+    See Also
+    --------
+    FileLedger : A ledger in a file, for several processes.
+
+    Examples
+    --------
+    >>> from margrave import datasets
+    >>> from margrave.steer import Dialog, GuaranteeError, Ledger
+    >>> X, y = datasets.load("pima", return_X_y=True)
+    >>> ledger = Ledger()
+    >>> for seed in range(2):
+    ...     dialog = Dialog.from_data(
+    ...         X, y, committee="logistic", random_state=seed, ledger=ledger
+    ...     )
+    ...     reply = dialog.prefer("fn <= 30%", strategies=["move"])
+    ...     try:
+    ...         print(dialog.accept().certificate_.guarantees[0].sentence)
+    ...     except GuaranteeError as error:
+    ...         print(error.code)
+    at most 30% of pos predicted neg
+    used_up
     """
 
-    certification_set: CertificationSet | None
-    notes: tuple[str, ...]
-    estimator: Any = None
-    accounts: dict[str, Account] = field(default_factory=dict)
-    accepted: list[Accepted] = field(default_factory=list)
+    __module__ = "margrave.steer"
 
-    def account(self) -> Account | None:
-        """Return the account of the certification set that was set aside, if there is one."""
-        if self.certification_set is None:
-            return None
-        name = self.certification_set.name
-        return self.accounts.get(name, Account(name, 0.0))
+    def __init__(self, target: str | None = None) -> None:
+        self.target = target
+        self.kept: list[Account] = []  # stays empty where a subclass keeps them elsewhere
+        self._lock = Lock()
 
-    def support(self, classes: tuple[Any, ...], confidence: float) -> str:
-        """Describe the limits that the certification set can support."""
-        if self.certification_set is None:
-            return "There is no certification set: accept needs X_certify and y_certify."
-        account = self.accounts.get(self.certification_set.name)
-        if account is not None and not account.left:
-            return "The certification set is used up: another guarantee needs new labelled samples."
-        delta = 1 - confidence if account is None else min(1 - confidence, account.left)
-        n_by_class = np.bincount(self.certification_set.codes, minlength=len(classes)).tolist()
-        return describe_support(dict(zip(classes, n_by_class, strict=True)), confidence, delta)
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
-    def model(
-        self,
-        reply: Reply,
-        step: int,
-        start: Candidate,
-        data: TuningData,
-        X: Any,
-        y: ArrayLike | None,
-        confidence: float,
-        reserve: bool,
-    ) -> SteeredClassifier:
-        """Certify the model of a step, or return the one accepted before for the same request."""
-        confidence = float(confidence)
-        wanted, certification_set = self._begin(reply, data, X, y)
-        known = self._known(step, certification_set, confidence)
-        if known is not None:
-            return known
-        account, part = self._next_use(certification_set, confidence, reserve)
-        certified = certify(
-            wanted,
-            reply.candidate,
-            start,
-            data,
-            certification_set,
-            confidence=confidence,
-            delta=part,
-            number=len(account.used) + 1,
-            notes=self.notes,
-            use=self._record_use(account, part),
-        )
-        model = certified_model(
-            certified,
-            estimator=self.estimator,
-            preference=str(wanted),
-            positive=data.positive,
-            confidence=confidence,
-            duplicates="independent" if data.used is None else "group",
-        )
-        self.accepted.append(Accepted(step, certification_set.name, model))
-        return model
-
-    def check(
-        self, reply: Reply, step: int, data: TuningData, confidence: float, reserve: bool
-    ) -> None:
-        """Raise the error of `model` that can be known without the certification set's scores."""
-        wanted, certification_set = self._begin(reply, data, None, None)
-        if self._known(step, certification_set, confidence) is None:
-            _, part = self._next_use(certification_set, confidence, reserve)
-            check_guarantee(wanted, reply.candidate.decision, data, certification_set, part)
-
-    def _begin(
-        self, reply: Reply, data: TuningData, X: Any, y: ArrayLike | None
-    ) -> tuple[Preference, CertificationSet]:
-        """Return what to guarantee, and the certification set."""
-        if reply.preference is None:
-            raise GuaranteeError(
-                "Dialog.accept needs a preference to guarantee; this step has none. Request one "
-                "first, such as prefer('fp <= 1%').",
-                code="no_preference",
-            )
-        return reply.preference, self._certification_set(data, X, y)
-
-    def _known(
-        self, step: int, certification_set: CertificationSet, confidence: float
-    ) -> SteeredClassifier | None:
-        """Return the model that was accepted before for the same request."""
-        for accepted in self.accepted:
-            same = (accepted.step, accepted.samples) == (step, certification_set.name)
-            if same and accepted.certificate.confidence == confidence:
-                return accepted.model
-        return None
-
-    def _next_use(
-        self, certification_set: CertificationSet, confidence: float, reserve: bool
-    ) -> tuple[Account, float]:
-        """Return the account of a certification set, and the part that the next use may take."""
-        name, delta = certification_set.name, 1 - confidence
-        account = self.accounts.get(name, Account(name, delta))
-        return account, account.next_part(delta, reserve)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
 
     @contextmanager
-    def _record_use(self, account: Account, part: float) -> Iterator[None]:
-        """Record that part of the error probability is used, also if an error ends the use."""
-        used = True
-        try:
-            yield
-        except GuaranteeError as error:
-            used = error.used_up
-            raise
-        finally:
-            if used:
-                self.accounts[account.samples] = account.with_used(part)
+    def open(self) -> Iterator[list[Account]]:
+        """Open the accounts for changes; nobody else has them open at the same time.
 
-    def _certification_set(self, data: TuningData, X: Any, y: ArrayLike | None) -> CertificationSet:
-        """Return the certification set of the caller, else the one that was set aside."""
-        if (X is None) != (y is None):
-            raise ParameterError(
-                "Dialog.accept needs both X_certify and y_certify, or neither; got only one.",
-                parameter="X_certify" if X is None else "y_certify",
-                allowed="both, or neither",
-                received=None,
-            )
-        if y is not None:
-            return make_certification_set(X, y, data.committee, data.used, "Dialog.accept")
-        if self.certification_set is None:
-            raise GuaranteeError(
-                "Dialog.accept needs a certification set, and none was set aside. Pass labelled "
-                "samples that no step has used as X_certify and y_certify.",
-                code="no_certification_set",
-            )
-        return self.certification_set
+        Yields
+        ------
+        list of Account
+            The accounts. Changes of the list are kept if the block ends without an error; they are
+            durable when it has ended.
+        """
+        with self._lock:
+            accounts = list(self.kept)
+            yield accounts
+            self.kept = accounts
+
+    def read(self) -> Sequence[Account]:
+        """Return the accounts.
+
+        Returns
+        -------
+        sequence of Account
+        """
+        with self.open() as accounts:
+            return tuple(accounts)
+
+    def account(self, rows: RowSample, delta: float = 0.0) -> Account:
+        """Return the account of some rows; one of `delta` without uses if there is none.
+
+        Parameters
+        ----------
+        rows : RowSample
+            The rows.
+        delta : float, default=0.0
+            The error probability of a new account.
+
+        Returns
+        -------
+        Account
+            If several accounts know these rows, one with the uses of all of them.
+        """
+        return self._merge(self._same(self.read(), rows), rows, delta)
+
+    @contextmanager
+    def use(
+        self, rows: RowSample, *, name: str, preference: str, delta: float, reserve: bool = False
+    ) -> Iterator[Grant]:
+        """Record a use of certification data before they are looked at, and then its outcome.
+
+        Parameters
+        ----------
+        rows : RowSample
+            The rows.
+        name : str
+            Identifies the request: the same request again is the same use.
+        preference : str
+            What to guarantee.
+        delta : float
+            The error probability.
+        reserve : bool, default=False
+            Whether to use only half of what is left.
+
+        Yields
+        ------
+        Grant
+            What may be used.
+
+        Raises
+        ------
+        GuaranteeError
+            If nothing is left.
+        """
+        with self.open() as accounts:
+            same = self._same(accounts, rows)
+            account = self._merge(same, rows, delta)
+            is_new = not account.has(name)
+            if is_new:
+                part, today = account.next_part(delta, reserve), date.today().isoformat()
+                account = account.with_use(Use(part, today, preference, "unfinished", name))
+                accounts[:] = [*(one for one in accounts if one not in same), account]
+        try:
+            yield account.grant(name)
+        except GuaranteeError as error:
+            if error.used_up:
+                self._conclude(rows, name, "refused")
+            elif is_new:
+                self._conclude(rows, name, None)
+            raise
+        self._conclude(rows, name, "certified")
+
+    def add(self, accounts: Sequence[Account]) -> None:
+        """Add accounts that were kept elsewhere.
+
+        Parameters
+        ----------
+        accounts : sequence of Account
+            The accounts; one of the same rows gets their uses.
+        """
+        for account in accounts:
+            with self.open() as known:
+                same = self._same(known, account.rows)
+                merged = self._merge([*same, account], account.rows, account.delta)
+                known[:] = [*(one for one in known if one not in same), merged]
+
+    def _conclude(self, rows: RowSample, name: str, outcome: str | None) -> None:
+        """Record the outcome of a use; without one, remove the use."""
+        with self.open() as accounts:
+            for account in self._same(accounts, rows):
+                uses = [
+                    replace(use, outcome=outcome) if use.name == name and outcome else use
+                    for use in account.uses
+                    if use.name != name or outcome is not None
+                ]
+                if tuple(uses) != account.uses:
+                    accounts.remove(account)
+                    accounts += [replace(account, uses=tuple(uses))] if uses else []
+
+    def _same(self, accounts: Sequence[Account], rows: RowSample) -> list[Account]:
+        """Return the accounts of some rows."""
+        return [
+            account
+            for account in accounts
+            if account.target == self.target and account.rows.knows(rows) >= _SAME
+        ]
+
+    def _merge(self, accounts: Sequence[Account], rows: RowSample, delta: float) -> Account:
+        """Merge accounts, and add rows."""
+        samples = [rows.hashes, *(account.rows.hashes for account in accounts)]
+        uses = {use.name: use for account in accounts for use in account.uses}
+        return Account(
+            min((account.delta for account in accounts), default=delta),
+            RowSample.merged(samples),
+            self.target,
+            tuple(sorted(uses.values(), key=lambda use: use.date)),
+        )
+
+
+class FileLedger(Ledger):
+    """A ledger in a file, which several processes can use at the same time.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. It is created with the first use.
+    target : str, default=None
+        The name of the column with the labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from margrave import datasets
+    >>> from margrave.steer import Dialog, FileLedger
+    >>> X, y = datasets.load("pima", return_X_y=True)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "certification.json")
+    ...     dialog = Dialog.from_data(
+    ...         X, y, committee="logistic", random_state=0, ledger=FileLedger(path)
+    ...     )
+    ...     reply = dialog.prefer("fn <= 30%", strategies=["move"])
+    ...     model = dialog.accept()
+    ...     other = Dialog.from_data(
+    ...         X, y, committee="logistic", random_state=1, ledger=FileLedger(path)
+    ...     )
+    ...     other.certification.used_up
+    True
+    """
+
+    __module__ = "margrave.steer"
+
+    def __init__(self, path: str | Path, target: str | None = None) -> None:
+        super().__init__(target)
+        self.path = str(Path(path).absolute())
+        self._written = False
+
+    @contextmanager
+    def open(self) -> Iterator[list[Account]]:
+        """Open the accounts for changes; other threads and processes wait.
+
+        Yields
+        ------
+        list of Account
+            The accounts.
+
+        Raises
+        ------
+        FileError
+            If the file is damaged; or missing, after this ledger has written it.
+        """
+        path = Path(self.path)
+        with path.with_name(f".{path.name}.lock").open("a", encoding="utf-8") as file:
+            lock_file(file, wait=True)
+            accounts = self._read(path)
+            before = list(accounts)
+            yield accounts
+            if accounts != before:
+                record = {"format": _FORMAT, "accounts": [one.to_dict() for one in accounts]}
+                with atomic_write(path, ".json") as temporary:
+                    temporary.write_text(json.dumps(record, indent=1), encoding="utf-8")
+                self._written = True
+
+    def _read(self, path: Path) -> list[Account]:
+        """Read the accounts; a file that cannot be read is an error, never an empty ledger."""
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if record["format"] != _FORMAT:
+                raise ValueError(f"format {record['format']}")
+            return [Account.from_dict(account) for account in record["accounts"]]
+        except FileNotFoundError as error:
+            if not self._written:
+                return []
+            raise FileError(
+                f"The ledger {self.path!r} is missing: without it nobody knows which "
+                "certification data are used up. Restore the file.",
+                code="missing",
+                name=self.path,
+            ) from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise FileError(
+                f"The ledger {self.path!r} is damaged, or not a ledger that this version of "
+                "Margrave wrote: without it nobody knows which certification data are used up. "
+                "Restore the file.",
+                code="damaged",
+                name=self.path,
+            ) from error

@@ -135,6 +135,10 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     samples, fits a committee, steers it to the preference on the tuning set, and computes the
     certificate on the certification set.
 
+    `fit` has no ledger: it does not know the certificates of other fits on the same samples. The
+    best of several fits, such as those of ten seeds, breaks its guarantee more often than the
+    confidence says. To make several attempts, use a :class:`Dialog` with a :class:`Ledger`.
+
     Parameters
     ----------
     estimator : classifier, list of classifiers or of (name, classifier), default=None
@@ -298,7 +302,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             data,
             start.certify,
             confidence=self.confidence,
-            delta=1 - self.confidence,
             notes=start.notes,
         )
         return certified_model(certified), tuning

@@ -6,22 +6,11 @@ The operating system releases the lock when the process ends, however it ends.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import IO
 
+from margrave._file_lock import lock_file
 from margrave.studio._engine import StoreError
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[str]) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def claim_file(database: Path, who: str) -> IO[str]:
@@ -44,7 +33,7 @@ def claim_file(database: Path, who: str) -> IO[str]:
     # Not for other users: who can open a file can lock it too.
     file = os.fdopen(os.open(path, flags, 0o600), "a+", encoding="utf-8")
     try:
-        _lock(file)
+        lock_file(file, wait=False)
     except OSError as error:
         file.seek(0)
         holder = file.read().strip()

@@ -14,6 +14,7 @@ from sqlalchemy import (
     JSON,
     DateTime,
     Dialect,
+    Double,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -75,6 +76,7 @@ class Base(DeclarativeBase):
         str: Words,
         Literal: Words,
         datetime: Moment,
+        float: Double,
         bytes: LargeBinary,
         dict[str, Any]: JSON(none_as_null=True),
         list[int]: JSON(none_as_null=True),
@@ -162,8 +164,9 @@ class AcceptanceRow(Base):
 class DialogRow(Base):
     """A dialog: its settings, its current step, and its numbers of steps and accepted models.
 
-    ``preference`` and ``met`` belong to the current step. ``revision`` grows by one with each
-    change of its steps, of its position or of the use of its certification set.
+    ``preference`` and ``met`` belong to the current step. ``refused`` has the guarantees that were
+    refused on its certification set. ``revision`` grows by one with each change of its steps, of
+    its position or of these.
     """
 
     __tablename__ = "dialogs"
@@ -184,7 +187,7 @@ class DialogRow(Base):
     undone: Mapped[list[int]]
     choices: Mapped[dict[str, Any]]
     facts: Mapped[dict[str, Any] | None]
-    accounts: Mapped[list[dict[str, Any]]]
+    refused: Mapped[list[dict[str, Any]]]
 
     @property
     def kind(self) -> str:
@@ -211,6 +214,18 @@ class DialogRow(Base):
         .where(StepRow.dialog_id == id, StepRow.number == position)
         .scalar_subquery()
     )
+
+
+class AccountRow(Base):
+    """Which guarantees have used the rows of a table; it refers to nothing that can be deleted."""
+
+    __tablename__ = "accounts"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    target: Mapped[str | None] = mapped_column(index=True)
+    delta: Mapped[float]
+    uses: Mapped[list[dict[str, Any]]]
+    hashes: Mapped[bytes]
 
 
 ACTIVE = text("state IN ('waiting', 'running')")

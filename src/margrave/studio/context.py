@@ -15,14 +15,10 @@ from margrave.steer import Account, SplitSizes
 from margrave.studio.job_table import TooMany
 from margrave.studio.jobs import Jobs
 from margrave.studio.settings import Settings
-from margrave.studio.store import BUSY, Conflict, DialogRow, Store
+from margrave.studio.store import BUSY, Conflict, Store
 from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
 
-ELSEWHERE = (
-    " Another dialog on this table has used the same rows for certification: a choice between "
-    "models that were certified on the same rows makes the stated confidence too high."
-)
 _EXPORTS, _EXPORTS_OF_USER = 12, 4  # that run or wait
 
 
@@ -97,18 +93,6 @@ class Studio:
         if self.jobs.table.of_dialog(dialog_id) is not None:
             raise Conflict(BUSY)
 
-    def _certified_elsewhere(self, owner: str, row: DialogRow) -> bool:
-        """Whether another dialog on the same table has used its certification set."""
-        dialogs = self.store.dialogs(owner)
-        others = [other for other in dialogs if other.id != row.id and other.accounts]
-        tables = {other.table_id for other in others} - {None}
-        if row.table_id is None or not tables:
-            return False
-        digests = {
-            self.store.table(owner, id_).facts["digest"] for id_ in tables if id_ is not None
-        }
-        return self.store.table(owner, row.table_id).facts["digest"] in digests
-
     def record(self, owner: str, dialog_id: str) -> Record:
         """A dialog as the page shows it, read from the store."""
         self.workspace.catch_up(owner, dialog_id)
@@ -119,9 +103,10 @@ class Studio:
         accepted = [model.record for model in self.store.acceptances(dialog_id)]
         table = None if row.table_id is None else self.store.table(owner, row.table_id)
         confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
-        left = fraction_left(certify, row.accounts)
-        opened = first_confidence(certify, row.accounts)
-        elsewhere = ELSEWHERE if self._certified_elsewhere(owner, row) else ""
+        account = self.workspace.account(row)
+        left, opened = 1.0, None  # what is left, and the confidence of the first guarantee
+        if account is not None and account.uses:
+            left, opened = account.left / account.delta, round(1 - account.delta, 9)
         support = []
         if facts:
             sizes = SplitSizes(**facts["parts"], certify_by_class=dict(facts["sizes"]))
@@ -147,7 +132,7 @@ class Studio:
             "can_redo": bool(row.undone),
             "steps": steps,
             "accepted": accepted,
-            "left": describe_left(certify, left) + elsewhere,
+            "left": describe_left(certify, account, left),
             "used_up": left == 0,
             "opened": opened,
             "job": None if job is None else self.jobs.record(job),
@@ -156,37 +141,22 @@ class Studio:
         }
 
 
-def first_confidence(certify: Record | None, accounts: list[Record]) -> float | None:
-    """The confidence of the first use of the certification set; None if it is unused."""
-    for account in accounts:
-        if certify is not None and account["samples"] == certify["name"]:
-            return round(1 - float(account["delta"]), 9)
-    return None
-
-
-def fraction_left(certify: Record | None, accounts: list[Record]) -> float:
-    """The fraction that is left of the error probability of the certification set."""
-    for account in accounts:
-        if certify is not None and account["samples"] == certify["name"]:
-            ledger = Account(certify["name"], account["delta"], tuple(account["used"]))
-            return ledger.left / ledger.delta
-    return 1.0
-
-
-def describe_left(certify: Record | None, fraction: float) -> str:
-    """Describe what is left of the certification set."""
-    if certify is None:
+def describe_left(certify: Record | None, account: Account | None, fraction: float) -> str:
+    """Describe what is left of the certification data, and what has used them."""
+    if certify is None or account is None:
         return "There is no certification set, so no model can be certified."
     rows = f"{certify['n']:,} rows"
-    if fraction == 1:
-        return f"No step of this dialog has used the certification set ({rows})."
-    if fraction == 0:
+    if not account.uses:
+        return f"No guarantee has used the certification set ({rows})."
+    uses = f"Guarantees on the rows of this table: {'; '.join(map(str, account.uses))}."
+    if account.used_up:
         return (
-            f"The certification set ({rows}) is used up: another guarantee needs new labelled rows."
+            f"The certification set ({rows}) is used up: another guarantee needs new labelled "
+            f"rows. {uses}"
         )
     return (
         f"{fraction:.0%} of the error probability of the certification set ({rows}) is left for "
-        "another guarantee."
+        f"another guarantee. {uses}"
     )
 
 

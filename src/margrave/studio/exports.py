@@ -53,7 +53,7 @@ def dialog_json(store: Store, owner: str, record: Record) -> str:
             "choices": row.choices,
             "steps": record["steps"],
             "accepted": record["accepted"],
-            "refused": [use for account in row.accounts for use in account["refused"]],
+            "refused": row.refused,
         }
     )
 
@@ -101,7 +101,7 @@ def script(store: Store, owner: str, record: Record) -> str:
         *_start_lines(row.choices),
         "",
         *_step_lines(record),
-        *_accept_lines(record, row.accounts),
+        *_accept_lines(record, row.refused),
     ]
     return "\n".join(lines) + "\n"
 
@@ -164,9 +164,8 @@ def _step_call(step: Record) -> str:
     return f"dialog.prefer({step['preference']!r}{more})  # step {step['number']}"
 
 
-def _accept_lines(record: Record, accounts: list[Record]) -> Iterator[str]:
+def _accept_lines(record: Record, refused: list[Record]) -> Iterator[str]:
     """The uses of the certification set, in order; a refusal may use part of it as well."""
-    refused = [use for account in accounts for use in account["refused"]]
     for use in sorted([*record["accepted"], *refused], key=lambda use: use["use_number"]):
         reserve = ", reserve=True" if use["reserve"] else ""
         call = f"dialog.accept(confidence={use['confidence']!r}{reserve})"

@@ -462,7 +462,7 @@ def insert_dialog(
         position=0,
         revision=0,
         undone=[],
-        accounts=[],
+        refused=[],
     )
     session.add(dialog)
     session.flush()

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 from margrave.app import Samples
-from margrave.steer import Dialog, GuaranteeError, Progress
+from margrave.steer import Dialog, GuaranteeError, Ledger, Progress
 from margrave.studio import views
 from margrave.studio.jobs import Handle
 from margrave.studio.problems import problem_record
@@ -25,13 +25,15 @@ def train(workspace: Workspace, job: JobRow, handle: Handle) -> None:
         raise ValueError("This dialog has no table to train on.")
     handle.progress(0, 1, "Reading the table")
     samples = workspace.samples(job.owner, row.table_id, row.choices)
-    dialog = _train_dialog(samples, row.choices, handle)
+    dialog = _train_dialog(samples, row.choices, workspace.ledger(row.choices), handle)
     bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
     handle.progress(1, 1, "Saving", bars or None)
     workspace.ready(job.dialog_id, dialog, ended=handle.done({"step": 0}))
 
 
-def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
+def _train_dialog(
+    samples: Samples, choices: dict[str, Any], ledger: Ledger, handle: Handle
+) -> Dialog:
     """Train a dialog on samples, and report the progress of each member."""
     done: Counter[str] = Counter()
     program = choices["kind"] == "program"
@@ -58,6 +60,8 @@ def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> 
         random_state=choices["seed"],
         callback=report,
         stop=handle.stopped,
+        ledger=ledger,
+        table=samples.table.frame.drop(columns=samples.target),
     )
     dialog.forget_table()  # the store has it, and memory is limited
     return dialog
@@ -105,7 +109,7 @@ def _store_step(workspace: Workspace, job: JobRow, handle: Handle, live: Live) -
 
 
 def accept(workspace: Workspace, job: JobRow, handle: Handle) -> None:
-    """Certify the current model; the use of the certification set is stored, also if refused."""
+    """Certify the current model; the ledger has recorded the use, whatever happens here."""
     handle.progress(0, 1, "Computing the guarantee on the certification set")
     with workspace.changing(job.owner, job.dialog_id) as live:
         dialog, terms = live.dialog, job.arguments

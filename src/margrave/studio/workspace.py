@@ -19,9 +19,10 @@ import numpy as np
 
 from margrave.app import Samples
 from margrave.export import can_export
-from margrave.steer import Dialog, SteeredClassifier
+from margrave.steer import Account, Dialog, RowSample, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
+from margrave.studio.ledger import StoreLedger
 from margrave.studio.programs import call_of
 from margrave.studio.store import (
     AcceptanceRow,
@@ -61,9 +62,9 @@ class Live:
     n_steps, n_accepted : int
         The numbers of its steps and accepted models that are stored.
     stored : dict
-        Its position and the ledger of its certification set, as stored.
+        Its position and the refusals, as stored.
     refused : list of dict
-        The uses of the certification set that ended in a refusal.
+        The guarantees that were refused on the certification set.
     strategies : dict of int to list
         The strategies that a step was allowed to use, until it is stored.
     lock : RLock
@@ -84,22 +85,17 @@ class Live:
     lock: Any = field(default_factory=threading.RLock)
     frame: pandas.DataFrame | None = None
 
-    def refuse(self, use: Record) -> None:
-        """Record a use of the certification set that ended in a refusal."""
+    def refuse(self, terms: Record) -> None:
+        """Record a guarantee that was refused on the certification set."""
         account = self.dialog.certification
-        if account is not None:
-            number = len(account.used)
-            self.refused.append({"use_number": number, "samples": account.samples, **use})
+        known = [{name: use[name] for name in terms} for use in self.refused]
+        if account is not None and terms not in known:  # repeating it is the same use
+            self.refused.append({"use_number": len(account.uses), **terms})
 
     def state(self) -> Record:
-        """The position and the ledger of the certification set, as plain data."""
-        state = self.dialog.dump_state()
-        accounts = [
-            account
-            | {"refused": [use for use in self.refused if use["samples"] == account["samples"]]}
-            for account in state["accounts"]
-        ]
-        return {"position": state["position"], "undone": state["undone"], "accounts": accounts}
+        """The position and the refusals, as plain data."""
+        dialog, refused = self.dialog, list(self.refused)
+        return {"position": dialog.position, "undone": list(dialog.undone), "refused": refused}
 
     @property
     def is_stored(self) -> bool:
@@ -150,6 +146,23 @@ class Workspace:
         source = source_of(self.store.table(owner, table).facts)
         return samples(self.frame(owner, table), source, choices)
 
+    # The certification data
+
+    def ledger(self, choices: Record) -> StoreLedger:
+        """The ledger for dialogs with these choices."""
+        return StoreLedger(self.store, choices.get("target"))
+
+    def account(self, row: DialogRow) -> Account | None:
+        """The account of a dialog's certification data; None if it has no certification set."""
+        with self._lock:
+            live = self._live.get(row.id)
+        if live is not None and live.pinned:
+            return live.dialog.certification
+        certify = (row.facts or {}).get("certify")
+        if certify is None:
+            return None
+        return self.ledger(row.choices).account(RowSample.from_text(certify["rows"]))
+
     # Dialogs
 
     def live(self, owner: str, dialog_id: str) -> Live:
@@ -175,6 +188,7 @@ class Workspace:
         """Restore a dialog from the store."""
         pieces = self.store.pieces(dialog_id)
         live = Live(Dialog.restore(pieces.base), _TIMES * len(pieces.base), n_steps=1)
+        live.dialog.ledger = self.ledger(pieces.dialog.choices)
         self._add(live, pieces)
         return live
 
@@ -200,14 +214,14 @@ class Workspace:
             {
                 "position": row.position,
                 "undone": row.undone,
-                "accounts": row.accounts,
+                "accounts": [],
                 "accepted": [
                     *live.dialog.dump_state()["accepted"],
                     *({"step": one.step, "samples": one.record["samples"]} for one in models),
                 ],
             },
         )
-        live.refused = [use for account in row.accounts for use in account["refused"]]
+        live.refused = list(row.refused)
         live.n_steps, live.n_accepted = len(live.dialog.history), len(live.dialog.accepted)
         live.revision, live.stored = row.revision, live.state()
         live.size += _TIMES * sum(map(len, steps))
@@ -341,14 +355,14 @@ class Workspace:
     ) -> None:
         """Store a trained dialog, and keep it in memory."""
         base = b"" if pinned else dialog.dump_start()
-        account, sizes = dialog.certification, dialog.sizes
+        rows, sizes = dialog.table_rows, dialog.sizes
         facts = {
             "classes": list(dialog.classes),
             "positive": dialog.confusion.positive,
             "members": list(dialog.members),
             "parts": views.parts_record(sizes),
             "n": dialog.confusion.n,
-            "certify": None if account is None else {"name": account.samples, "n": sizes.certify},
+            "certify": None if rows is None else {"n": sizes.certify, "rows": rows.to_text()},
             "sizes": list(sizes.certify_by_class.items()) if sizes.certify else [],
         }
         live = Live(dialog, _TIMES * len(base), pinned=pinned)

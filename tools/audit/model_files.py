@@ -158,10 +158,14 @@ def altered_schemas(rng: random.Random) -> Iterator[tuple[str, bytes]]:
         yield f"root {module}.{name}", with_schema(lambda schema, c=changed: schema.update(c))
     yield "no format", with_schema(lambda schema: schema.pop("_margrave") and None)
     for value in (None, "x", -1, 10**400, [], {}):
-        yield f"format {value!r:.20}", with_schema(
-            lambda schema, v=value: schema["_margrave"].update(format=v)
+        yield (
+            f"format {value!r:.20}",
+            with_schema(lambda schema, v=value: schema["_margrave"].update(format=v)),
         )
-        yield f"protocol {value!r:.20}", with_schema(lambda schema, v=value: schema.update(protocol=v))
+        yield (
+            f"protocol {value!r:.20}",
+            with_schema(lambda schema, v=value: schema.update(protocol=v)),
+        )
     count = len(list(nodes_of(json.loads(unpack(model_bytes())["schema.json"]))))
     for i in range(30):
         at, kind = rng.randrange(1, count), i % 5

@@ -71,8 +71,12 @@ def text_files(rng: random.Random) -> Iterator[File]:
     yield "same_names.csv", _lines(",".join("a" * 50), *((",".join("1" * 50)),) * 40)
     yield "empty_names.csv", _lines("," * 20, *("," * 20,) * 40)
     yield "long_name.csv", _lines("x" * 100_000 + ",target", *("1,yes", "2,no") * 20)
-    yield "formulas.csv", _lines(
-        "=cmd|' /C calc'!A0,target", *('=HYPERLINK("http://evil.example"),yes', "@SUM(1),no") * 20
+    yield (
+        "formulas.csv",
+        _lines(
+            "=cmd|' /C calc'!A0,target",
+            *('=HYPERLINK("http://evil.example"),yes', "@SUM(1),no") * 20,
+        ),
     )
     yield "script.csv", _lines("<script>alert(1)</script>,target", *("<img>,yes", "2,no") * 20)
     yield "utf16.csv", _table().decode().encode("utf-16")
@@ -145,8 +149,11 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
     yield "struct.parquet", _parquet(pa.table({"a": [{"b": 1}] * 50, "target": ["y", "n"] * 25}))
     yield "binary.parquet", _parquet(pa.table({"a": [b"\xff\x00"] * 50, "target": ["y", "n"] * 25}))
     yield "nulls.parquet", _parquet(pa.table({"a": pa.nulls(50), "target": ["y", "n"] * 25}))
-    yield "decimals.parquet", _parquet(
-        pa.table({"a": pa.array([1] * 50).cast(pa.decimal256(76)), "target": ["y", "n"] * 25})
+    yield (
+        "decimals.parquet",
+        _parquet(
+            pa.table({"a": pa.array([1] * 50).cast(pa.decimal256(76)), "target": ["y", "n"] * 25})
+        ),
     )
     yield "wide.parquet", _parquet(pa.table({f"c{i}": [1, 2] for i in range(5000)}))
     yield "rows_bomb.parquet", _parquet(pa.table({"a": np.zeros(60_000_000, np.int8)}))

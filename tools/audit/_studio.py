@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
+from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -40,10 +41,11 @@ class Server:
     studio: running.Studio | None = None
 
     def start(self) -> None:
-        """Start the studio, or start it again."""
+        """Start the studio, or start it again at the same address."""
         environment = {"MARGRAVE_TOKEN": self.token}
+        port = 0 if self.studio is None else urlsplit(self.url).port or 0
         self.studio = running.Studio(
-            self.folder, store=self.store, environment=environment, seconds=120
+            self.folder, store=self.store, port=port, environment=environment, seconds=120
         )
 
     @property

@@ -333,7 +333,7 @@ CALLS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # say which input is wrong. What Python and numpy say of a value of a wrong type ("'float' object is
 # not iterable") does.
 LEAKED = re.compile(
-    r"operands could not be broadcast|shapes .* not aligned|truth value of an? (array|Series|Data)"
+    r"operands could not be broadcast|shapes .* not aligned"
     r"|zero-size array|cannot reshape|not supported between instances|not enough values to unpack"
     r"|too many values to unpack|attempt to get arg|axis \d is out of bounds|can't multiply"
     r"|exceeds the limit \(\d+ digits\)|buffer source array|cannot convert float NaN"

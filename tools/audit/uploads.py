@@ -158,10 +158,13 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
     yield "wide.parquet", _parquet(pa.table({f"c{i}": [1, 2] for i in range(5000)}))
     yield "rows_bomb.parquet", _parquet(pa.table({"a": np.zeros(60_000_000, np.int8)}))
     # A value that is repeated costs no bytes in the file, and its whole length in memory.
-    repeated = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int32)), ["x" * 60_000])
-    yield "value_bomb.parquet", _parquet(pa.table({"a": repeated.cast(pa.large_string())[:1000]}))
-    bomb = pa.table({"a": repeated, "target": ["yes", "no"] * 50_000})
-    yield "dictionary_bomb.parquet", _parquet(bomb)
+    for n_letters, n_rows in ((60_000, 1000), (60_000, 100_000), (2_000_000, 5000)):
+        codes = pa.array(np.zeros(n_rows, np.int32))
+        bomb = pa.DictionaryArray.from_arrays(codes, ["x" * n_letters])
+        labels = ["yes", "no"] * (n_rows // 2)
+        yield f"repeated_{n_letters}_{n_rows}.parquet", _parquet(
+            pa.table({"a": bomb, "target": labels})
+        )
     columns = {f"c{i}": np.zeros(190_000) for i in range(1000)}
     yield "wide_bomb.parquet", _parquet(pa.table(columns), compression="zstd")
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.command import STEER, call, mail, steer_mail
+from tests.command import PAIR, STEER, call, mail, steer_mail
 
 import margrave
 from margrave import _atomic_write, cli, datasets
 from margrave.app import request
-from margrave.steer import Dialog, SteeredClassifier, _strategies
+from margrave.steer import Dialog, SteeredClassifier, _start, _strategies
 from margrave.steer._acceptance import Acceptances
 from margrave.steer._dialog import History
 
@@ -98,8 +98,9 @@ def test_what_steering_prints_and_writes(tmp_path):
     assert str(model.certificate_.confusion) in unindented(done.stdout)
     heading = re.search("<h1>(.*)</h1>", (tmp_path / "page.html").read_text())[1]
     assert re.search(r"\b10%.*\bno\b.*\byes\b", heading)
-    files = {"mail.csv", "model.skops", "dialog.skops", "page.html"}
-    assert {path.name for path in tmp_path.iterdir()} == files
+    files = {"mail.csv", "model.skops", "dialog.skops", "page.html", "certification.json"}
+    assert {path.name for path in tmp_path.iterdir() if path.suffix != ".lock"} == files
+    assert "certification.json" in done.stdout
 
 
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
@@ -428,7 +429,7 @@ def test_an_interrupted_write_leaves_the_old_file(run, ready, trained, monkeypat
     monkeypatch.setattr(_atomic_write.os, "fsync", interrupted)
     code, _, _ = run("steer", trained / "mail.csv", *ASK)
     assert code == 130
-    assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == ["m.skops"]
     assert (tmp_path / "m.skops").read_text() == "old"
 
 
@@ -442,6 +443,122 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
     (reply,) = json.loads(out)["replies"]
     assert code == 0
     assert (reply["cancelled"], reply["met"], reply["strategy"]) == (True, True, "move")
+
+
+# The ledger
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Two fast members instead of the default committee."""
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
+
+
+def steer(run, table, *options, limit="fp <= 20%", out="m.skops"):
+    """Run `steer`; return its exit code and what it prints as JSON."""
+    fixed = ("--target", "spam", "--limit", limit, "--out", out, "--strategies", "move", "--json")
+    code, printed, _ = run("steer", table, *fixed, *options)
+    return code, json.loads(printed)
+
+
+MAIL = mail()
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        (MAIL, {"limit": "fn <= 30%"}),
+        (MAIL, {"seed": 1}),
+        (MAIL, {"out": "other.skops", "seed": 1}),
+        (MAIL, {"drop": "links"}),
+        (MAIL, {"time": "sent"}),
+        (MAIL, {"confidence": 0.9}),
+        (MAIL.iloc[1:], {}),
+        (pd.concat([MAIL, MAIL.iloc[:1]]), {}),
+        (MAIL.sample(frac=1, random_state=0), {"seed": 1}),
+        (MAIL.iloc[::2], {"seed": 1}),
+        (MAIL.iloc[::2], {"drop": "links"}),
+        (MAIL[MAIL.columns[::-1]], {"seed": 1}),
+    ],
+    ids=["limit", "seed", "another file", "a column dropped", "time", "confidence", "a row dropped",
+         "a row repeated", "shuffled", "half of the rows", "half without a column",
+         "columns in another order"],
+)  # fmt: skip
+def test_a_second_model_from_the_same_rows_is_refused(run, quick, table, options):
+    MAIL.to_csv("mail.csv", index=False)
+    table.to_csv("again.csv", index=False)
+    code, first = steer(run, "mail.csv")
+    assert (code, first["certificate"]["number"]) == (0, 1)
+    assert first["ledger"] == "certification.json"
+    named = {name: options[name] for name in ("limit", "out") if name in options}
+    others = [(f"--{name}", value) for name, value in options.items() if name not in named]
+    code, second = steer(run, "again.csv", *sum(others, ()), **named)
+    assert (code, second["model"], second["certificate"]) == (3, None, None)
+    assert "fp <= 20%" in second["refusal"]
+    assert "reserve" in second["refusal"]
+
+
+def test_the_same_command_again_writes_the_same_model(run, quick, tmp_path):
+    MAIL.to_csv("mail.csv", index=False)
+    assert steer(run, "mail.csv")[0] == 0
+    first = SteeredClassifier.load("m.skops")
+    ledger = Path("certification.json").read_text()
+    Path("m.skops").unlink()
+    assert steer(run, "mail.csv", "--reserve")[0] == 0
+    again = SteeredClassifier.load("m.skops")
+    assert again.certificate_ == first.certificate_
+    features = MAIL.drop(columns="spam")
+    np.testing.assert_array_equal(again.predict(features), first.predict(features))
+    assert Path("certification.json").read_text() == ledger
+
+
+def test_a_run_can_reserve_half_for_a_later_one(run, quick):
+    MAIL.to_csv("mail.csv", index=False)
+    found = [
+        steer(run, "mail.csv", "--seed", seed, *more, "--report", f"{seed}.html")
+        for seed, more in enumerate([["--reserve"], [], []])
+    ]
+    assert [code for code, _ in found] == [0, 0, 3]
+    deltas = [record["certificate"]["delta"] for _, record in found[:2]]
+    assert deltas == pytest.approx([0.025, 0.025])
+    (earlier,) = found[1][1]["certificate"]["earlier"]
+    assert (earlier["part"], earlier["outcome"]) == (pytest.approx(0.025), "certified")
+    card = run("card", "m.skops")[1]
+    for text in (
+        card,
+        Path("1.html").read_text(),
+        str(SteeredClassifier.load("m.skops").certificate_),
+    ):
+        assert earlier["date"] in text
+        assert "0.025" in text
+
+
+def test_new_rows_another_target_or_another_folder_have_an_account_of_their_own(run, quick):
+    MAIL.to_csv("mail.csv", index=False)
+    mail(seed=1).to_csv("new.csv", index=False)
+    Path("other").mkdir()
+    MAIL.assign(ham=MAIL["spam"]).rename(columns={"spam": "old"}).to_csv("ham.csv", index=False)
+    assert steer(run, "mail.csv")[0] == 0
+    assert steer(run, "new.csv", out="n.skops")[0] == 0
+    assert steer(run, "mail.csv", "--seed", 1, out="other/m.skops")[0] == 0
+    assert steer(run, "ham.csv", "--target", "ham", "--drop", "old", out="h.skops")[0] == 0
+
+
+def test_a_damaged_ledger_is_refused_before_training(run, quick, monkeypatch):
+    MAIL.to_csv("mail.csv", index=False)
+    Path("certification.json").write_text("{")
+    monkeypatch.setattr(request.Dialog, "from_data", None)
+    code, found = steer(run, "mail.csv")
+    assert (code, found["code"]) == (2, "damaged")
+    assert "certification.json" in found["error"]
+    assert Path("certification.json").read_text() == "{"
+
+
+def test_the_model_cannot_take_the_place_of_the_ledger(run, quick):
+    MAIL.to_csv("mail.csv", index=False)
+    code, found = steer(run, "mail.csv", out="certification.json")
+    assert code == 2
+    assert "--out" in found["error"]
 
 
 # Predicting

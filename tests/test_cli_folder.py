@@ -54,6 +54,21 @@ def model(tmp_path_factory):
     return folder / "m.skops"
 
 
+def test_another_model_from_the_same_folder_is_refused(run, mails):
+    """As for a file; and they have the same account in the same folder."""
+    assert run("steer", mails, *ASK)[0] == 0
+    first = SteeredClassifier.load("m.skops").certificate_
+    assert run("steer", mails, *ASK)[0] == 0  # the same request
+    assert SteeredClassifier.load("m.skops").certificate_ == first
+    whole(mails).sample(frac=1, random_state=0).to_parquet("mails.parquet")
+    for again in (["--seed", "1"], ["--drop", "links"], ["--limit", "fn <= 50%"]):
+        code, out, _ = run("steer", mails, *ASK, *again, "--json")
+        assert (code, json.loads(out)["certificate"]) == (3, None)
+        assert "fp <= 10%" in json.loads(out)["refusal"]
+    code, out, _ = run("steer", "mails.parquet", *ASK, "--json")
+    assert (code, json.loads(out)["certificate"]) == (3, None)
+
+
 def written(folder):
     """Three files, the first with its columns the other way round."""
     folder.mkdir()

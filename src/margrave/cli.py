@@ -117,12 +117,13 @@ def _print_json(record: dict[str, Any]) -> None:
 
 def steer(options: Namespace, command: str) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
-    from margrave.app.request import read_fraction, read_limit, run_request
+    from margrave.app.request import LEDGER, read_fraction, read_limit, run_request
     from margrave.app.samples import find_table, samples_of
     from margrave.app.terminal import Bars
 
-    names = ("out", "report", "dialog")
-    _check_paths({f"--{name}": getattr(options, name) for name in names}, options.data)
+    names, ledger = ("out", "report", "dialog"), options.out.with_name(LEDGER)
+    paths = {f"--{name}": getattr(options, name) for name in names}
+    _check_paths({**paths, "the ledger": ledger}, options.data)
     _check_text_format(Path(options.data), options)
     strategies = None
     if options.strategies is not None:
@@ -160,6 +161,8 @@ def steer(options: Namespace, command: str) -> int:
             n_jobs=options.jobs,
             on_training=bars.training,
             on_reply=bars.reply,
+            ledger=ledger,
+            reserve=options.reserve,
         )
     if outcome.model is not None:
         outcome.model.save(options.out)
@@ -167,7 +170,7 @@ def steer(options: Namespace, command: str) -> int:
         from margrave.app.report import page, write_page
 
         write_page(page(outcome, command), options.report)
-    _print_result(outcome, options)
+    _print_result(outcome, options, ledger if ledger.exists() else None)
     return outcome.exit_code
 
 
@@ -180,12 +183,13 @@ def _use_cluster(address: str | None) -> Any:
     return use_cluster(address)
 
 
-def _print_result(outcome: Outcome, options: Namespace) -> None:
+def _print_result(outcome: Outcome, options: Namespace, ledger: Path | None) -> None:
     """Print the outcome of a request and the files written."""
     model = None if outcome.model is None else options.out
     paths = {"model": model, "dialog": options.dialog, "report": options.report}
     if options.json:
-        written = {kind: None if path is None else str(path) for kind, path in paths.items()}
+        files = {**paths, "ledger": ledger}
+        written = {kind: None if path is None else str(path) for kind, path in files.items()}
         _print_json(outcome.to_dict() | written)
     elif not options.quiet:
         from margrave.app.terminal import Printer, print_outcome
@@ -195,6 +199,8 @@ def _print_result(outcome: Outcome, options: Namespace) -> None:
         for kind, path in paths.items():
             if path is not None:
                 printer.text(f"The {kind} was written to {path}.")
+        if ledger is not None:
+            printer.text(f"{ledger} records which certification rows are used up.")
         if model is None:
             older = f" {options.out} is from an earlier run." if options.out.exists() else ""
             printer.text(f"No model was written.{older}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from margrave.app.request import Outcome
 from margrave.app.samples import Samples, Table, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
-from margrave.scale import Draw, check_strategies, cluster, read_parquet, tune_rows
+from margrave.scale import Draw, check_strategies, cluster, read_parquet, sample_table, tune_rows
 from margrave.steer import (
+    FileLedger,
     GuaranteeError,
     Reply,
     SplitSizes,
@@ -133,6 +135,8 @@ def run_folder(
     n_jobs: int | None,
     on_training: Callable[[Progress], None],
     on_reply: Callable[[str, Reply | None], None],
+    ledger: Path,
+    reserve: bool = False,
 ) -> Outcome:
     """Train a committee on some rows, set its threshold on the others, and certify it.
 
@@ -140,10 +144,12 @@ def run_folder(
     ----------
     samples : Samples
         The rows.
-    wants, confidence, certify, duplicates, seed, n_jobs, on_training, on_reply
+    wants, confidence, certify, duplicates, seed, n_jobs, on_training, on_reply, ledger, reserve
         As in :func:`run_request`.
     """
     check_confidence(confidence, "run_folder")
+    accounts, frame = FileLedger(ledger, samples.target), samples.table.frame
+    accounts.read()  # raises an error if the file is damaged
     draw = Draw.of(samples.X, samples.y, seed, duplicates)
     positive = draw.positive(
         None if samples.positive is None
@@ -171,7 +177,12 @@ def run_folder(
         on_reply(str(want), reply)
     model, refusal = None, ""
     try:
-        model = tuned.accept(replies[-1], confidence)
+        wanted = replies[-1].preference
+        table = sample_table(frame.drop(columns=samples.target), list(samples.X.columns))
+        use = partial(
+            accounts.use, table, preference=str(wanted), delta=1 - confidence, reserve=reserve
+        )
+        model = tuned.accept(replies[-1], confidence, lambda name: use(name=name))
     except GuaranteeError as error:
         refusal = str(error)
     by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()

@@ -72,6 +72,11 @@ def _steer(parser: _Parser) -> None:
     parser.add("--confidence", "PROBABILITY", text, type=float, default=0.95)
     text = "The fraction of the rows in the certification set, or %(default)s, the default."
     parser.add("--certify", "FRACTION", text, default="auto")
+    text = (
+        "Keep half of the error probability that is left, so that a later run can certify another "
+        "model on the same rows."
+    )
+    parser.add_argument("--reserve", action="store_true", help=text)
     text = "The column with the groups: rows of one group stay together in the split."
     parser.add("--group", "COLUMN", text)
     text = (

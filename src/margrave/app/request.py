@@ -17,6 +17,7 @@ from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.steer import (
     Dialog,
+    FileLedger,
     GuaranteeError,
     Reply,
     SplitSizes,
@@ -29,6 +30,8 @@ from margrave.steer import (
 )
 
 MET, NOT_MET = 0, 3
+LEDGER = "certification.json"
+"""The file beside the models of a folder that records which certification data are used up."""
 _SIZES = ("train", "tune", "certify", "unused", "copies", "near_copies")
 UNUSED = "the groups in the certification set, or copies of its rows,"
 
@@ -227,6 +230,8 @@ def run_request(
     on_training: Callable[[Progress], None],
     on_reply: Callable[[str, Reply | None], None],
     path: Path | None,
+    ledger: Path,
+    reserve: bool = False,
 ) -> Outcome:
     """Train a committee, steer it to the preferences one after the other, and certify it.
 
@@ -248,10 +253,16 @@ def run_request(
         Called with the preference and None when a step starts, then with each better reply.
     path : Path or None
         The file that the dialog is written to after every step.
+    ledger : Path
+        The file of the :class:`FileLedger`.
+    reserve : bool
+        As in :meth:`Dialog.accept`.
     """
     # What is wrong is refused before minutes of training.
     check_confidence(confidence, "run_request")
     get_strategies(strategies, "run_request")
+    accounts = FileLedger(ledger, samples.target)
+    accounts.read()  # raises an error if the file is damaged
     classes, sizes = np.unique(samples.y, return_counts=True)
     if len(classes) > 1:  # otherwise the dialog raises the error
         matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
@@ -270,6 +281,8 @@ def run_request(
         n_jobs=n_jobs,
         random_state=seed,
         callback=on_training,
+        ledger=accounts,
+        table=samples.table.frame.drop(columns=samples.target),
     )
     if path is not None:
         dialog.autosave(path)
@@ -277,7 +290,7 @@ def run_request(
         on_reply(str(want), None)
         dialog.prefer(want, keep=True, strategies=strategies, callback=partial(on_reply, str(want)))
     try:
-        model = dialog.accept(confidence=confidence)
+        model = dialog.accept(confidence=confidence, reserve=reserve)
     except GuaranteeError as error:
         return Outcome.of(samples, dialog, confidence, refusal=str(error))
     return Outcome.of(samples, dialog, confidence, model)

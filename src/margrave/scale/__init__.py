@@ -22,6 +22,7 @@ from margrave.scale._sample import sample
 from margrave.scale._steer import TunedRows as TunedRows
 from margrave.scale._steer import check, recertify
 from margrave.scale._steer import check_strategies as check_strategies
+from margrave.scale._steer import sample_table as sample_table
 from margrave.scale._steer import tune_rows as tune_rows
 
 # Names imported with "as" are for the other packages of Margrave.

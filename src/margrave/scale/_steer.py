@@ -11,6 +11,7 @@ training set, the scores, and the scores again if too many of them are different
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -46,9 +47,11 @@ from margrave.steer import (
     PROPORTIONS_DIFFER,
     Candidate,
     Check,
+    Grant,
     GuaranteeError,
     Reply,
     RowHashes,
+    RowSample,
     Scorer,
     SteeredClassifier,
     Threshold,
@@ -64,6 +67,7 @@ from margrave.steer import (
     issue_certificate,
     make_model,
     make_plan,
+    name_request,
     one_of_each,
     rates_within_classes,
     recertify_scores,
@@ -166,8 +170,24 @@ class TunedRows:
             wanted, met, before, after, MOVE, seconds, n_candidates, True, candidate=candidate
         )
 
-    def accept(self, reply: Reply, confidence: float) -> SteeredClassifier:
-        """Make the model of a reply, with a guarantee from the certification set."""
+    def accept(
+        self,
+        reply: Reply,
+        confidence: float,
+        use: Callable[[str], AbstractContextManager[Grant]] | None = None,
+    ) -> SteeredClassifier:
+        """Make the model of a reply, with a guarantee from the certification set.
+
+        Parameters
+        ----------
+        reply : Reply
+            The reply.
+        confidence : float
+            The confidence of the guarantee.
+        use : callable, optional
+            Called with the name of the request; it returns a context manager that gives what the
+            certificate may use. By default this is the whole error probability.
+        """
         wanted, candidate = reply.preference, reply.candidate
         if wanted is None:
             raise RuntimeError("There is no preference to guarantee.")
@@ -186,23 +206,26 @@ class TunedRows:
             wanted, candidate.decision, candidate.scores, objective, n, may_reject=False
         )
         default = Threshold(0.0, 0.0)
-        decision, certificate = issue_certificate(
-            plan,
-            self.scores,
-            self.codes,
-            requested=str(wanted),
-            strategy=reply.strategy,
-            tuning=reply.after,
-            confidence=confidence,
-            delta=1 - confidence,
-            number=1,
-            notes=(
-                self._split_note,
-                *([self._proportions_note] if self.roles.proportions_differ else []),
-                *([self._copies_note] if self.n_copies else []),
-            ),
-            start=plan.matrix(default.predict(self.scores), self.codes),
-        )
+        name = name_request(plan, self.scores, self.codes, confidence)
+        with nullcontext(Grant(1 - confidence)) if use is None else use(name) as grant:
+            decision, certificate = issue_certificate(
+                plan,
+                self.scores,
+                self.codes,
+                requested=str(wanted),
+                strategy=reply.strategy,
+                tuning=reply.after,
+                confidence=confidence,
+                delta=grant.part,
+                number=grant.number,
+                earlier=grant.earlier,
+                notes=(
+                    self._split_note,
+                    *([self._proportions_note] if self.roles.proportions_differ else []),
+                    *([self._copies_note] if self.n_copies else []),
+                ),
+                start=plan.matrix(default.predict(self.scores), self.codes),
+            )
         return make_model(
             self.scorer,
             decision,
@@ -310,6 +333,28 @@ def tune_rows(
         start.estimator,
         n_certify - len(scored.codes),
     )
+
+
+def sample_table(table: Any, features: list[str]) -> RowSample:
+    """Sample the rows of a Dask data frame for a ledger, in one pass.
+
+    Parameters
+    ----------
+    table : Dask data frame
+        All columns but the labels.
+    features : list of str
+        The columns that a model uses.
+    """
+    return Blocks.of_samples(OWNER, table).reduce(_sample_block, _join_samples, features)
+
+
+def _sample_block(table: Any, features: list[str]) -> RowSample:
+    rows = plain_rows(table)
+    return RowSample.of(rows[features], rows)
+
+
+def _join_samples(samples: list[RowSample]) -> RowSample:
+    return RowSample.merged([sample.hashes for sample in samples])
 
 
 @fit.register

@@ -23,6 +23,7 @@ from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
 from margrave.steer._certify import make_plan as make_plan
+from margrave.steer._certify import name_request as name_request
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog, StoppedError
 from margrave.steer._files import FileError
@@ -33,6 +34,7 @@ from margrave.steer._frontier import raise_invalid as raise_invalid
 from margrave.steer._frontier import split_labels as split_labels
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._ledger import Account, FileLedger, Ledger
+from margrave.steer._ledger import Grant as Grant
 from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Comparison, Reply

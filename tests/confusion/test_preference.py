@@ -494,3 +494,14 @@ def test_a_conflict_on_the_positive_class_is_not_explained_for_every_class():
     seconds_of_conflict("fp(a)")  # imports the solver
     # An explanation for each of the 21 classes would take 21 times as long.
     assert seconds_of_conflict("fp") < 8 * seconds_of_conflict("fp(a)")
+
+
+def test_a_preference_has_a_bounded_number_of_bounds():
+    bounds = [f"recall(c{i}) >= 1%" for i in range(201)]
+    assert len(Preference(*bounds[:200]).bounds) == 200
+    for many in (bounds, [", ".join(bounds)], [Preference(*bounds[:150]), *bounds[150:]]):
+        with pytest.raises(PreferenceError) as refused:
+            Preference(*many)
+        assert refused.value.code == "too_many"
+        assert refused.value.fields["allowed"] == 200
+    assert len(Preference(*bounds[:10] * 100).bounds) == 10

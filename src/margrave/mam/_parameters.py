@@ -116,7 +116,11 @@ def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
     if values.dtype == object and values.ndim == 2:
         if callable(estimator.kernel):
             return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
-        return any(isinstance(one, str) for one in values.flat)
+        try:
+            values.astype(np.float64)
+        except (TypeError, ValueError):
+            return True
+        return False
     if values.ndim > 2:
         return callable(estimator.kernel)
     return values.dtype.kind not in "biufc"

@@ -118,8 +118,10 @@ def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
             return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
         try:
             values.astype(np.float64)
-        except (TypeError, ValueError):
+        except ValueError:  # a text; for what is no number at all, scikit-learn has an error
             return True
+        except TypeError:
+            pass
         return False
     if values.ndim > 2:
         return callable(estimator.kernel)

@@ -99,6 +99,23 @@ def _raise_bad_weights(owner: str, low: float, high: float) -> NoReturn:
     )
 
 
+def validate_numbers(
+    estimator: Any, X: Any, *y: Any, dtype: Any = "numeric", **options: Any
+) -> Any:
+    """Validate samples by scikit-learn's rule for numbers, whatever type they are converted to.
+
+    An array of strings is refused, even of digits; among objects, strings of digits are numbers.
+    """
+    if not hasattr(X, "columns") and np.asarray(X).dtype.kind in "SU":
+        check_array(X, dtype="numeric", ensure_2d=False)  # scikit-learn's error
+    found = validate_data(estimator, X, *y, dtype=dtype, **options)
+    rows = found[0] if y else found
+    if rows.dtype == object:  # from categories in a data frame, which dtype="numeric" leaves alone
+        finite = options.get("ensure_all_finite", True)
+        rows = check_array(rows, dtype=np.float64, ensure_all_finite=finite)
+    return (rows, found[1]) if y else rows
+
+
 def common_input_tags(members: list[Any]) -> dict[str, bool]:
     """Find out whether the tags of all members allow sparse matrices and missing values."""
     if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):

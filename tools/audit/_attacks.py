@@ -66,7 +66,14 @@ def table(attacks: list[Attack]) -> str:
     """Format the results as a table in Markdown, one attack in a row."""
     rows = [("attack", "expected", "count", "held", "failed", "measured")]
     rows += [
-        (one.name, one.expected, str(one.count), str(one.held), str(len(one.failures)), one.measured)
+        (
+            one.name,
+            one.expected,
+            str(one.count),
+            str(one.held),
+            str(len(one.failures)),
+            one.measured,
+        )
         for one in attacks
     ]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -25,10 +25,10 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
-
-from margrave.steer import Dialog, FileError, SteeredClassifier
 from tools.audit._attacks import Attack
 from tools.audit._children import Child
+
+from margrave.steer import Dialog, FileError, SteeredClassifier
 
 SECONDS = 10.0
 MEMORY = 2 << 30
@@ -158,10 +158,14 @@ def altered_schemas(rng: random.Random) -> Iterator[tuple[str, bytes]]:
         yield f"root {module}.{name}", with_schema(lambda schema, c=changed: schema.update(c))
     yield "no format", with_schema(lambda schema: schema.pop("_margrave") and None)
     for value in (None, "x", -1, 10**400, [], {}):
-        yield f"format {value!r:.20}", with_schema(
-            lambda schema, v=value: schema["_margrave"].update(format=v)
+        yield (
+            f"format {value!r:.20}",
+            with_schema(lambda schema, v=value: schema["_margrave"].update(format=v)),
         )
-        yield f"protocol {value!r:.20}", with_schema(lambda schema, v=value: schema.update(protocol=v))
+        yield (
+            f"protocol {value!r:.20}",
+            with_schema(lambda schema, v=value: schema.update(protocol=v)),
+        )
     count = len(list(nodes_of(json.loads(unpack(model_bytes())["schema.json"]))))
     for i in range(30):
         at, kind = rng.randrange(1, count), i % 5
@@ -222,8 +226,7 @@ def altered_arrays(rng: random.Random) -> Iterator[tuple[str, bytes]]:
 
 
 def _loaded(content: bytes) -> np.ndarray:
-    found = np.load(io.BytesIO(content), allow_pickle=False)
-    return found  # type: ignore[no-any-return]
+    return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def load_and_predict(content: bytes) -> str | None:

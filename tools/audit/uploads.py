@@ -17,7 +17,6 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from tools.audit._attacks import Attack
 from tools.audit._studio import PeakMemory, served
 
@@ -71,8 +70,12 @@ def text_files(rng: random.Random) -> Iterator[File]:
     yield "same_names.csv", _lines(",".join("a" * 50), *((",".join("1" * 50)),) * 40)
     yield "empty_names.csv", _lines("," * 20, *("," * 20,) * 40)
     yield "long_name.csv", _lines("x" * 100_000 + ",target", *("1,yes", "2,no") * 20)
-    yield "formulas.csv", _lines(
-        "=cmd|' /C calc'!A0,target", *('=HYPERLINK("http://evil.example"),yes', "@SUM(1),no") * 20
+    yield (
+        "formulas.csv",
+        _lines(
+            "=cmd|' /C calc'!A0,target",
+            *('=HYPERLINK("http://evil.example"),yes', "@SUM(1),no") * 20,
+        ),
     )
     yield "script.csv", _lines("<script>alert(1)</script>,target", *("<img>,yes", "2,no") * 20)
     yield "utf16.csv", _table().decode().encode("utf-16")
@@ -145,8 +148,11 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
     yield "struct.parquet", _parquet(pa.table({"a": [{"b": 1}] * 50, "target": ["y", "n"] * 25}))
     yield "binary.parquet", _parquet(pa.table({"a": [b"\xff\x00"] * 50, "target": ["y", "n"] * 25}))
     yield "nulls.parquet", _parquet(pa.table({"a": pa.nulls(50), "target": ["y", "n"] * 25}))
-    yield "decimals.parquet", _parquet(
-        pa.table({"a": pa.array([1] * 50).cast(pa.decimal256(76)), "target": ["y", "n"] * 25})
+    yield (
+        "decimals.parquet",
+        _parquet(
+            pa.table({"a": pa.array([1] * 50).cast(pa.decimal256(76)), "target": ["y", "n"] * 25})
+        ),
     )
     yield "wide.parquet", _parquet(pa.table({f"c{i}": [1, 2] for i in range(5000)}))
     yield "rows_bomb.parquet", _parquet(pa.table({"a": np.zeros(60_000_000, np.int8)}))
@@ -155,8 +161,9 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
         codes = pa.array(np.zeros(n_rows, np.int32))
         bomb = pa.DictionaryArray.from_arrays(codes, ["x" * n_letters])
         labels = ["yes", "no"] * (n_rows // 2)
-        yield f"repeated_{n_letters}_{n_rows}.parquet", _parquet(
-            pa.table({"a": bomb, "target": labels})
+        yield (
+            f"repeated_{n_letters}_{n_rows}.parquet",
+            _parquet(pa.table({"a": bomb, "target": labels})),
         )
     columns = {f"c{i}": np.zeros(190_000) for i in range(1000)}
     yield "wide_bomb.parquet", _parquet(pa.table(columns), compression="zstd")

@@ -131,8 +131,18 @@ def _first_step(member: Any) -> Any:
     return member
 
 
+def check_samples(X: Any, owner: str) -> None:
+    """Check that X holds samples, before anything else looks into it."""
+    if X is None or isinstance(X, Mapping | str | bytes | int | float | complex):
+        raise ValueError(
+            f"{owner} needs X to be an array, a sparse matrix, a list of samples or a data frame; "
+            f"got {type(X).__name__}."
+        )
+
+
 def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     """Check for one label per sample, none missing, all of one kind."""
+    check_samples(X, owner)
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
@@ -146,6 +156,7 @@ def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
 
 def check_columns(estimator: Any, X: Any) -> None:
     """Check that new samples have the columns of the training samples."""
+    check_samples(X, type(estimator).__name__)
     if hasattr(estimator, "n_features_in_") and getattr(X, "ndim", 2) == 1:
         raise ValueError(
             f"{type(estimator).__name__} expects X with {estimator.n_features_in_} columns; got a "

@@ -158,7 +158,7 @@ def make_examples(classes: Sequence[Any] | None, positive: Any = None) -> list[s
         of_positive, label = f"({quote_label(classes[-1])})", classes[-1]
     else:
         of_positive, label = "", classes[1] if positive is None else positive
-    other = next(known for known in classes if known != label)
+    other = next((known for known in classes if known != label), classes[0])
     return [
         f"fp{of_positive} <= 5",
         f"recall({quote_label(label)}) >= 90%",

@@ -110,8 +110,11 @@ class Preference:
         -------
         Preference
         """
+        given = list(bounds)
+        if not all(isinstance(bound, Bound) for bound in given):
+            raise TypeError("Preference.of needs Bounds; Preference('fp <= 5') reads a text.")
         preference = object.__new__(cls)
-        preference._set_bounds(list(bounds), ())
+        preference._set_bounds(given, ())
         return preference
 
     def _set_bounds(self, bounds: Sequence[Bound], parsed: Sequence[_Parsed]) -> None:
@@ -279,6 +282,8 @@ class Preference:
         """
         if before is None:
             return self
+        if not isinstance(before, Preference):
+            raise TypeError(f"Preference.keeping needs a Preference or None; got {before!r}.")
         own = {bound.subject(confusion) for bound in self.bounds}
         kept = [bound for bound in before.bounds if bound.subject(confusion) not in own]
         return Preference.of([*kept, *self.bounds])

@@ -20,7 +20,7 @@ from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._messages import format_count
 from margrave._typing import Codes, Floats
-from margrave._validation import check_columns, is_number
+from margrave._validation import check_columns, check_samples, is_number
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Preference
 from margrave.martingale import NotMetWarning
@@ -280,6 +280,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def _steer(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
         """Return a new steered model, and the matrix of the tuning set."""
+        check_samples(X, "SteeredClassifier")
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:

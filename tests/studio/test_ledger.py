@@ -7,11 +7,12 @@ from tests.studio.page_parts import uploaded
 from tests.studio.serving import connected, serving
 
 TERMS = {"confidence": 0.8}
+TOKEN = "for-all-of-us-here"  # noqa: S105 - of a studio that lives as long as the tests
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("ledger"), token="-".join(["for", "all", "of", "us", "here"])) as served:
+    with serving(tmp_path_factory.mktemp("ledger"), token=TOKEN) as served:
         yield served
 
 

@@ -12,7 +12,7 @@ COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml constraints.txt Makefile
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help run test test-full pytest quick wording durations lint docs bench scale reproduce lock clean
+.PHONY: help run test test-full pytest quick wording durations lint docs bench scale audit reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,7 +58,7 @@ run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a comm
 	@$(BIN)/margrave studio spambase
 
 # Small data is learned faster on one thread, above all on a busy machine.
-test test-full quick wording durations docs reproduce scale: export OMP_NUM_THREADS = 1
+test test-full quick wording durations docs reproduce scale audit: export OMP_NUM_THREADS = 1
 # Many processes import the same files: let the first one keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -98,6 +98,11 @@ bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one r
 
 scale: $(VENV)/.test  ## the same on data larger than memory: two workers with 4 GB, 12 GB of files, ten minutes
 	@$(BIN)/python -m benchmarks.scale
+
+audit: $(VENV)/.test  ## attack the studio, the library and the command, half an hour; PARTS="kills load": some of it
+	@$(BIN)/python tools/system.py postgresql
+	@$(BIN)/python -m tools.audit $(PARTS)
+	@$(if $(PARTS),,$(BIN)/python -m benchmarks.duplicates)
 
 # A peer of the studies that has no wheel, so the lock cannot hold it; they run without it too.
 $(VENV)/.peers: $(VENV)/.run

@@ -159,6 +159,16 @@ def test_answers_to_a_folder(run, mails, model, tmp_path):
     assert not (tmp_path / "answers.csv").exists()
 
 
+def test_answers_to_a_folder_behind_a_link(run, mails, model, tmp_path):
+    (tmp_path / "kept").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("kept", target_is_directory=True)
+    code, _, _ = run("predict", model, "mails", "--out", "link")
+    assert code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert len(whole(tmp_path / "kept")) == 1200
+    assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_file_that_cannot_be_answered_leaves_no_answers(run, mails, model, tmp_path):
     broken(mails / "1.parquet")
     code, _, err = run("predict", model, "mails", "--out", "answers")

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.validation import has_fit_parameter
 
 from margrave import fuse, mam, martingale, members, select, steer
 from margrave.members import EncodedLabelsClassifier
@@ -268,3 +269,23 @@ def test_grid_search_reaches_into_named_members(table):
     chosen = best.named_estimators_.logistic.C
     assert chosen == search.best_params_["vote__logistic__C"]
     assert type(best.named_estimators_.bayes) is type(search.best_params_["vote__bayes"])
+
+
+STEADY = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]  # no ties, as a tree has
+WEIGHTED = [
+    one for one in [*ESTIMATORS, mam.MAMRanker()] if has_fit_parameter(one, "sample_weight")
+]
+
+
+@pytest.mark.parametrize("estimator", WEIGHTED, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("factor", [1e-300, 1e300, 2.0**-900])
+def test_weights_outside_of_the_range_of_counts_are_relative(estimator, factor):
+    X, y = make_classification(160, 4, n_informative=3, n_redundant=0, random_state=3)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 160)
+    weights /= weights.mean()
+    model = clone(estimator)
+    if "estimators" in model.get_params(deep=False):
+        model.set_params(estimators=STEADY)
+    known = clone(model).fit(X, y, sample_weight=weights).predict(X)
+    found = clone(model).fit(X, y, sample_weight=weights * factor).predict(X)
+    np.testing.assert_allclose(found, known, rtol=1e-6)

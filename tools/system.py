@@ -1,7 +1,8 @@
 """Find, and where possible install, the programs that some tests need from the system's packages.
 
-``python tools/system.py chromium nginx postgresql`` installs what is missing, as root with apt-get.
-It never fails: tests find the programs with the same functions, and skip what is not there.
+``python tools/system.py chromium nginx postgresql`` installs what is missing, as root with apt-get:
+on a terminal after a question, elsewhere only if the environment variable CI is set. It never
+fails: tests find the programs with the same functions, and skip what is not there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ SERVERS = (  # where Debian, Red Hat and Homebrew keep the programs that are not
     "/opt/homebrew/opt/postgresql*/bin",
     "/usr/local/opt/postgresql*/bin",
 )
+_GET = ("apt-get", "install", "--no-install-recommends")
 
 
 def chromium() -> Path | None:
@@ -71,11 +73,23 @@ def installable(names: list[str]) -> list[str]:
     return [name for name in names if not (ubuntu and name == "chromium")]
 
 
+def agreed(packages: list[str]) -> bool:
+    """Return whether packages may be installed: the user says so, or this is a CI machine."""
+    if os.environ.get("CI"):
+        return True
+    if not sys.stdin.isatty():
+        print(f"To install what some tests need: {' '.join(_GET)} {' '.join(packages)}")
+        return False
+    question = f"Some tests need {' and '.join(packages)}. Install with apt-get? [y/N] "
+    print(question, end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def install(packages: list[str]) -> None:
     """Let apt-get install packages without questions; print what goes wrong."""
     print(f"Installing {' and '.join(packages)} with apt-get ...", flush=True)
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    get = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
+    get = [*_GET, "-y", "-qq", *packages]
     for command in (["apt-get", "update", "-qq"], get):
         done = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode != 0:
@@ -83,8 +97,9 @@ def install(packages: list[str]) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Install what is missing; report in one line what cannot be installed."""
-    if packages := installable(missing(names)):
+    """Install what is missing if that is agreed; report in one line what is still missing."""
+    packages = installable(missing(names))
+    if packages and agreed(packages):
         install(packages)
     if absent := missing(names):
         print(f"Not installed, tests that need it are skipped: {', '.join(absent)}.")

@@ -12,21 +12,26 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
+from margrave._atomic_write import resolve_file
 from margrave._messages import missing_extra
 from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
 
 if TYPE_CHECKING:
     from margrave.app.request import Outcome
+    from margrave.steer import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
+
+# What wrong input never raises, but a model with wrong content does.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError)
 
 # The options and arguments that give the parameters of the library.
 _OPTIONS = {
@@ -212,17 +217,19 @@ def _check_paths(paths: dict[str, Path | None], data: str) -> None:
     for option, path in paths.items():
         if path is None:
             continue
-        if path.is_dir():
-            raise ValueError(f"{option} must name a file; {path} is a folder.")
-        if not path.absolute().parent.is_dir():
+        try:
+            target = resolve_file(path)
+        except OSError as error:
+            raise ValueError(f"{option} must name a file; {error}") from error
+        if not target.parent.is_dir():
             raise ValueError(
                 f"{option} must be in a folder that exists; there is no {path.parent}."
             )
-        if not os.access(path.absolute().parent, os.W_OK):
+        if not os.access(target.parent, os.W_OK):
             raise ValueError(
-                f"{option} must be in a writable folder; {path.parent} is not writable."
+                f"{option} must be in a writable folder; {target.parent} is not writable."
             )
-        other = owners.setdefault(path.resolve(), option)
+        other = owners.setdefault(target, option)
         if other != option:
             raise ValueError(f"{option} must name a file of its own; {path} is also {other}.")
 
@@ -236,18 +243,33 @@ def _check_text_format(path: Path, options: Namespace) -> None:
         )
 
 
+@contextmanager
+def _load_model(path: Path) -> Iterator[SteeredClassifier]:
+    """Load a model; report it as damaged if the block fails for a reason that no input has."""
+    from margrave.steer import FileError, SteeredClassifier
+
+    model = SteeredClassifier.load(path)
+    try:
+        yield model
+    except _FAULTS as error:
+        raise FileError(
+            f"{path.name!r} cannot be used: it is damaged, or another version of a package wrote "
+            f"it ({type(error).__name__}: {error}). Train and save the model again.",
+            code="damaged",
+            name=path.name,
+        ) from error
+
+
 def predict(options: Namespace) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
     from margrave.app.predictions import predict_folder, predict_rows, select_features
     from margrave.app.tables import csv_text, read_table, write_table
-    from margrave.steer import SteeredClassifier
 
     new, out = options.new, options.out
     _check_text_format(new, options)
     if not new.is_dir():
         _check_paths({"--out": out}, str(new))
-    classifier = SteeredClassifier.load(options.model)
-    with _use_cluster(options.cluster):
+    with _load_model(options.model) as classifier, _use_cluster(options.cluster):
         if new.is_dir():
             record = predict_folder(classifier, new, out)
         else:
@@ -278,19 +300,18 @@ def check(options: Namespace) -> int:
     from margrave.app.samples import Table, read_labels
     from margrave.app.tables import read_table
     from margrave.app.terminal import Printer
-    from margrave.steer import SteeredClassifier
 
     labelled, target = options.labelled, options.target
     _check_text_format(labelled, options)
-    classifier = SteeredClassifier.load(options.model)
-    if labelled.is_dir():
-        result = check_folder(classifier, labelled, target)
-    else:
-        frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
-        table = Table(frame, labelled.name, labelled, encoding=options.encoding)
-        y = read_labels(table, target, classifier.classes_)
-        X, _ = select_features(classifier, table.frame.drop(columns=target))
-        result = classifier.check(X, y)
+    with _load_model(options.model) as classifier:
+        if labelled.is_dir():
+            result = check_folder(classifier, labelled, target)
+        else:
+            frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
+            table = Table(frame, labelled.name, labelled, encoding=options.encoding)
+            y = read_labels(table, target, classifier.classes_)
+            X, _ = select_features(classifier, table.frame.drop(columns=target))
+            result = classifier.check(X, y)
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
     printer.section(f"On {result.confusion.n:,} rows of {labelled.name}", str(result.confusion))
@@ -299,9 +320,9 @@ def check(options: Namespace) -> int:
 
 def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
-    from margrave.steer import SteeredClassifier
-
-    sys.stdout.write(replace_control(SteeredClassifier.load(options.model).model_card()))
+    with _load_model(options.model) as classifier:
+        text = classifier.model_card()
+    sys.stdout.write(replace_control(text))
     return 0
 
 

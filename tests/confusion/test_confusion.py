@@ -209,3 +209,30 @@ def test_an_edit_is_met_exactly_by_the_edited_matrix():
 def test_bad_input_names_what_is_wrong(call, named):
     with pytest.raises(ValueError, match=named):
         call()
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[2**62] * 2] * 2,  # the sum is 0 modulo 2^64
+        [[2**53, 0], [0, 0]],
+        np.full((2, 2), 2**63, dtype=np.uint64),
+        np.full((2, 3), 2**31 - 1, dtype=np.int32) * np.int64(2**22),
+    ],
+    ids=["wraps to 0", "at the limit", "unsigned", "sum above the limit"],
+)
+def test_counts_whose_sums_would_not_be_exact_are_refused(counts):
+    with pytest.raises(ValueError, match=r"\b2\^53\b"):
+        Confusion(counts)
+
+
+def test_matrices_whose_sum_would_not_be_exact_are_not_added():
+    large = Confusion([[2**52, 0], [0, 2**52 - 1]])
+    assert large.n == 2**53 - 1
+    with pytest.raises(ValueError, match=r"\b2\^53\b"):
+        large + Confusion([[0, 1], [0, 0]])
+
+
+def test_repeats_whose_sum_would_not_be_exact_are_refused():
+    with pytest.raises(ValueError, match=r"\b2\^53\b"):
+        Confusion.of([0, 1, 0], [0, 1, 0], repeats=[2**53, 1, 1])

@@ -490,7 +490,7 @@ def test_copies_of_a_row_have_one_role_and_certify_once(synchronous):
     X, y = normal(3000, 3)
     of = np.random.default_rng(0).permutation(np.repeat(np.arange(3000), 3))
     X, y = X[of], y[of]
-    roles, found = roles_of(*blocks(X, y, 1000), certify=0.2)
+    _, found = roles_of(*blocks(X, y, 1000), certify=0.2)
     counts = np.zeros((3000, 3), dtype=int)
     np.add.at(counts, (of, found), 1)
     assert (np.sort(counts, axis=1) == [0, 0, 3]).all()

@@ -869,7 +869,9 @@ def test_every_step_can_be_written_down(tmp_path):
     dialog.prefer("fp <= 9", strategies=["move"])
     again = Dialog.load(path)
     assert again.confusion == dialog.confusion
-    again.prefer("fp <= 5", strategies=["move"])  # goes on where it was, and in the same file
+    again.prefer("fp <= 5", strategies=["move"])
+    assert len(Dialog.load(path).history) == 2, "a loaded dialog writes nowhere by itself"
+    again.autosave(path)
     assert len(Dialog.load(path).history) == 3
 
 

@@ -117,6 +117,20 @@ def schema_of(data):
         return json.loads(archive.read("schema.json"), object_hook=named)
 
 
+def with_schema(data, change):
+    """The bytes of a file whose schema a function has changed in place."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as known, zipfile.ZipFile(buffer, "w") as archive:
+        for name in known.namelist():
+            content = known.read(name)
+            if name == "schema.json":
+                schema = json.loads(content)
+                change(schema)
+                content = json.dumps(schema).encode()
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
 def test_a_file_is_as_skops_would_write_it_with_its_format(talked):
     written = schema_of(dump_bytes(talked))
     assert written.pop("_margrave")["version"] == margrave.__version__
@@ -127,18 +141,14 @@ def test_a_file_is_as_skops_would_write_it_with_its_format(talked):
 def test_a_file_of_another_format_is_refused_by_its_version_and_left_alone(
     model_file, tmp_path, version
 ):
+    def name_the_version(schema):
+        stamp = schema.pop("_margrave")  # files of the first format have none
+        if version == "77.0.0":
+            schema["_margrave"] = {"format": stamp["format"] + 1, "version": version}
+
     path = tmp_path / "other.skops"
-    with zipfile.ZipFile(model_file) as known, zipfile.ZipFile(path, "w") as archive:
-        for name in known.namelist():
-            data = known.read(name)
-            if name == "schema.json":
-                schema = json.loads(data)
-                stamp = schema.pop("_margrave")  # files of the first format have none
-                if version == "77.0.0":
-                    schema["_margrave"] = {"format": stamp["format"] + 1, "version": version}
-                data = json.dumps(schema).encode()
-            archive.writestr(name, data)
-    before = path.read_bytes()
+    before = with_schema(model_file.read_bytes(), name_the_version)
+    path.write_bytes(before)
     with pytest.raises(FileError, match=rf"other\.skops.*\b{re.escape(version)}\b"):
         SteeredClassifier.load(path)
     assert path.read_bytes() == before
@@ -291,6 +301,29 @@ def test_a_file_is_replaced_and_paths_may_be_texts(dialog, tmp_path):
     dialog.save(str(path))
     assert len(Dialog.load(str(path)).history) == 4
     assert names_in(tmp_path) == ["a file"]
+
+
+def test_a_file_cannot_say_where_its_dialog_saves_itself(dialog, tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("kept")
+
+    def name_my_file(schema):
+        schema["content"]["content"]["_path"] = {
+            "__class__": "str",
+            "__module__": "builtins",
+            "__loader__": "JsonNode",
+            "content": json.dumps(str(mine)),
+            "is_json": True,
+        }
+        named = json.loads(json.dumps(schema["content"]["key_types"]["content"][0]))
+        schema["content"]["key_types"]["content"].append(named)
+
+    hostile = with_schema(dialog.to_bytes(), name_my_file)
+    loaded = Dialog.from_bytes(hostile)
+    loaded.accept(confidence=0.9)
+    loaded.prefer("fn <= 40%", strategies=["move"])
+    assert mine.read_text() == "kept"
+    assert names_in(tmp_path) == ["mine.txt"]
 
 
 # Reading what is not ours
@@ -467,3 +500,16 @@ def test_files_do_not_import_what_scikit_learn_only_wraps():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert ran.stdout == "False False\n"
+
+
+class Modules(dict):
+    """The modules of the process, as another thread may be reading them."""
+
+    def update(self, *_more):
+        raise AssertionError("modules were changed")
+
+
+def test_a_file_is_read_without_changes_that_other_threads_could_see(model_file, monkeypatch):
+    SteeredClassifier.load(model_file)  # the first imports skops
+    monkeypatch.setattr(sys, "modules", Modules(sys.modules))
+    assert SteeredClassifier.load(model_file)

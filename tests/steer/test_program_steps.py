@@ -445,14 +445,12 @@ def test_a_dialog_is_the_same_from_its_file(tmp_path):
     dialog.tune_nodes({(0, 0): "fn <= 9"})
     dialog.autosave(path)
     dialog.grow()
-    dialog._path = None
     again = Dialog.load(path)
     assert [str(reply) for reply in again.history] == [str(reply) for reply in dialog.history]
     assert again.reply == dialog.reply
     assert again.program.nodes == dialog.program.nodes
     np.testing.assert_array_equal(again.program.counts, dialog.program.counts)
     np.testing.assert_array_equal(again._data.at, dialog._data.at)
-    again._path = None
     wants = {dialog.weak_nodes(1)[-1]: "fp <= 1"}
     assert again.tune_nodes(wants).after == dialog.tune_nodes(wants).after
     assert again.grow().after == dialog.grow().after

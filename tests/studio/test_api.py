@@ -154,8 +154,24 @@ def test_a_table_is_looked_at_before_anything_is_trained(client, table):
 )
 def test_a_plan_says_who_sees_which_rows(client, table, choices, parts):
     told = client.ok(f"/tables/{table}/plan", {"target": "target", **choices})
-    assert told["parts"] == parts
+    assert told["parts"] == parts | {"copies": 0, "near_copies": 0}
     assert sum(one["n"] for one in told["support"]) == parts["certify"]
+
+
+def test_a_plan_counts_equal_rows(client):
+    lines = "".join(f"{i % 150},{i % 7},{'yes' if i % 2 else 'no'}\n" for i in range(300))
+    text = f"a,b,target\n{lines}{lines}".encode()
+    table = client.http.post("/api/tables", files={"file": ("twice.csv", text)}).json()["id"]
+    plans = [
+        client.ok(f"/tables/{table}/plan", {"target": "target", "duplicates": duplicates})
+        for duplicates in ("group", "independent")
+    ]
+    parts, independent = (plan["parts"] for plan in plans)
+    assert parts["copies"] == independent["copies"] >= 300
+    assert parts["certify"] < independent["certify"] == 120
+    assert parts["unused"] > independent["unused"] == 0
+    for plan in plans:
+        assert any(f"{parts['copies']}" in remark for remark in plan["remarks"])
 
 
 def test_a_plan_sets_aside_what_a_guarantee_needs(client, table):

@@ -8,6 +8,8 @@ import re
 import runpy
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -482,3 +484,26 @@ def test_a_report_of_what_was_not_tried_does_not_say_that_it_was_refused(
     monkeypatch.setattr(exports, "page", noted)
     report(client, story)  # at step 2, where nothing was accepted
     assert [(one.model, one.refusal) for one in outcomes] == [(None, "")]
+
+
+def test_exports_that_take_long_keep_nobody_else_waiting(studio, client, story, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(_model):
+        begun.set()
+        assert free.wait(60)
+        return b"onnx"
+
+    monkeypatch.setattr(SteeredClassifier, "to_onnx", slow)
+    n = 50  # more than there are threads for requests
+    with ThreadPoolExecutor(n) as pool, connected(studio[0].settings) as other:
+        try:
+            path = f"{story}/accepted/1/model.onnx"
+            answers = [pool.submit(client.get, path) for _ in range(n)]
+            assert begun.wait(60)
+            assert other.get("/dialogs", timeout=20).status_code == 200
+        finally:
+            free.set()
+        statuses = [answer.result().status_code for answer in answers]
+    assert set(statuses) == {200, 429}
+    assert client.get(path).status_code == 200  # the places are free again

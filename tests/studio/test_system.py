@@ -1,6 +1,9 @@
 """Programs that some tests need: found, installed where possible, otherwise reported."""
 
+import io
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from tools import system
@@ -67,10 +70,58 @@ def test_only_root_with_apt_installs(bare, monkeypatch, user, apt, name, package
         program(bare / "apt-get")
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(system.platform, "freedesktop_os_release", lambda: {"ID": name})
+    monkeypatch.setenv("CI", "true")
     requested = []
     monkeypatch.setattr(system, "install", requested.extend)
     system.main(BOTH)
     assert requested == packages
+
+
+@pytest.fixture
+def debian(bare, monkeypatch):
+    """A Debian whose root installs what is recorded here; nobody has been asked yet."""
+    program(bare / "apt-get")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(system.platform, "freedesktop_os_release", lambda: {"ID": "debian"})
+    monkeypatch.delenv("CI", raising=False)
+    requested = []
+    monkeypatch.setattr(system, "install", requested.extend)
+    return requested
+
+
+@pytest.mark.parametrize(
+    ("typed", "packages"),
+    [("y\n", BOTH), (" Yes \n", BOTH), ("\n", []), ("n\n", []), ("maybe\n", []), ("", [])],
+    ids=repr,
+)
+def test_on_a_terminal_the_user_is_asked(debian, monkeypatch, capsys, typed, packages):
+    terminal = io.StringIO(typed)  # "" is the end of the input, as Ctrl-D
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    system.main(BOTH)
+    assert debian == packages
+    assert "apt-get" in capsys.readouterr().out
+
+
+def test_without_a_terminal_nothing_is_installed_but_the_command_named(debian, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    system.main(BOTH)
+    assert debian == []
+    first, last = capsys.readouterr().out.splitlines()
+    assert "apt-get install" in first
+    assert all(name in first and name in last for name in BOTH)
+
+
+def test_a_ci_machine_installs_without_a_question(debian, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    monkeypatch.setenv("CI", "true")
+    system.main(BOTH)
+    assert debian == BOTH
+
+
+def test_the_ci_run_is_make_test_and_nothing_else():
+    lines = (Path(__file__).parents[2] / ".ci/run").read_text().splitlines()
+    assert lines[-1].split() == ["exec", "env", "CI=true", "make", "test"]
 
 
 def test_a_failed_installation_is_reported(bare, capfd):

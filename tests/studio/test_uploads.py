@@ -66,6 +66,7 @@ def refusal(data, name="t.csv", limits=PATIENT, **more):
 def worked(folder, data, ending=".csv", **limits):
     """What the worker answers, without its process."""
     request = {"rows": 1000, "columns": 100, "unpacked": 2**20, "memory": 2**31}
+    request |= {"table_bytes": 2**29}
     request |= {"encoding": None, "decimal": None}
     request |= {"file": f"upload{ending}", "ending": ending} | limits
     (folder / request["file"]).write_bytes(data)
@@ -119,6 +120,7 @@ def test_a_worker_ends_with_its_parent_and_leaves_nothing(tmp_path):
     folder.mkdir()
     os.mkfifo(folder / "upload.csv")
     request = {"file": "upload.csv", "ending": ".csv", "rows": 9, "columns": 9}
+    request |= {"table_bytes": 99}
     request |= {"unpacked": 99, "memory": 2**31, "seconds": 300, "encoding": None, "decimal": None}
     with subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-m", "margrave.studio._parse_worker", json.dumps(request)],
@@ -535,3 +537,32 @@ def test_a_guess_by_the_distinct_values_is_the_guess_of_all(cells):
 
 def test_the_functions_of_the_module():
     assert set(uploads.__all__) <= set(dir(uploads))
+
+
+def categories(n_rows, text):
+    """A column that holds one text for all rows."""
+    codes = pa.array(np.zeros(n_rows, dtype=np.int32))
+    return pa.DictionaryArray.from_arrays(codes, pa.array([text]))
+
+
+@pytest.mark.parametrize("keeps_categories", [True, False])
+def test_texts_count_in_each_row(tmp_path, keeps_categories):
+    bomb = parquet({"a": categories(1000, "x" * 5000)}, store_schema=keeps_categories)
+    assert len(bomb) < 10_000
+    refused = worked(tmp_path, bomb, ".parquet", table_bytes=2**22)
+    assert too_large(refused, "4", "4")  # MiB; the texts are 5 MB
+    assert "facts" in worked(tmp_path, bomb, ".parquet", table_bytes=2**23)
+
+
+def test_cells_count_as_numbers(tmp_path):
+    bomb = parquet({f"c{n}": pa.array(np.zeros(1000, dtype=bool)) for n in range(100)})
+    assert worked(tmp_path, bomb, ".parquet", table_bytes=2**19)["status"] == 413
+    assert "facts" in worked(tmp_path, bomb, ".parquet", table_bytes=2**20)
+
+
+@pytest.mark.slow
+def test_a_small_file_of_a_large_table_is_refused():
+    bomb = parquet({"a": categories(200_000, "x" * 20_000)})
+    assert len(bomb) < 10_000  # 4 GB as texts
+    refused = refusal(bomb, "bomb.parquet")
+    assert (refused.status, "512" in str(refused)) == (413, True)

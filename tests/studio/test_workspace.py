@@ -1,6 +1,7 @@
 """Dialogs in memory and in the store are the same: dropped, put together again, after errors."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic, sleep
@@ -300,6 +301,24 @@ def test_tables_are_kept_while_there_is_room_and_each_only_for_its_user(store):
     workspace.live_bytes = 1
     assert len(workspace.frame("local", names[1])) == 100  # the one in use stays
     assert list(workspace._frames) == [names[1]]
+
+
+def test_many_who_need_a_table_at_once_load_it_once(store, monkeypatch):
+    frame = pd.DataFrame({"a": np.arange(100), "y": ["x", "z"] * 50})
+    workspace = Workspace(store, 2**20)
+    table = store.add_table("local", "a.csv", {"rows": 100}, parquet_of(frame)).id
+    loads, load = [], store.table_data
+
+    def slow(*which):
+        loads.append(which)
+        sleep(0.2)
+        return load(*which)
+
+    monkeypatch.setattr(store, "table_data", slow)
+    with ThreadPoolExecutor(8) as pool:
+        frames = list(pool.map(lambda _: workspace.frame("local", table), range(16)))
+    assert loads == [("local", table)]
+    assert all(one is frames[0] for one in frames)
 
 
 # Errors

@@ -81,7 +81,8 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
     _check_out(out)
     frame: Any = open_folder(new).frame
     ignored = list_ignored(model, frame)
-    temporary = out.absolute().with_name(f"{out.name}.part")
+    target = out.resolve()
+    temporary = target.with_name(f"{target.name}.part")
     try:
         temporary.mkdir()
     except FileExistsError:
@@ -100,9 +101,10 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
                 for number, block in enumerate(used.to_delayed())
             )
         )
-        if out.exists():
-            out.rmdir()
-        temporary.rename(out)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode)
+            target.rmdir()
+        temporary.rename(target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

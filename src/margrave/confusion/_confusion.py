@@ -22,6 +22,7 @@ from margrave.confusion._preference import Preference
 
 __all__ = ["Confusion"]
 
+_LIMIT = 2**53
 _PERCENTAGE = re.compile(r"\d+(\.\d*)?\s*%")
 
 
@@ -32,7 +33,7 @@ class Confusion:
     ----------
     counts : array-like of int, shape (k, k) or (k, k + 1)
         A row per true class and a column per predicted class. The last of k + 1 columns counts
-        rejected samples.
+        rejected samples. Their sum is below 2^53, so that all sums and rates are exact.
     classes : sequence of labels, optional
         The k classes, in the order of the rows. By default 0, 1, ....
     positive : label, optional
@@ -135,7 +136,7 @@ class Confusion:
             ) from None
         columns = np.where(columns == _labels.REJECTED, k, columns)
         cells = rows * (k + 1) + columns
-        counts = np.bincount(cells, repeats, k * (k + 1))  # exact: floats hold integers up to 2^53
+        counts = np.bincount(cells, repeats, k * (k + 1))  # exact below the limit of the counts
         return cls(counts.astype(np.int64).reshape(k, k + 1), labels.tolist(), positive)
 
     @property
@@ -413,6 +414,12 @@ def _check_counts(counts: ArrayLike) -> NDArray[np.int64]:
     if array.dtype.kind not in "iu" or (array < 0).any():
         raise ValueError(
             f"Confusion needs counts that are integers, none below 0; got {array.tolist()!r}."
+        )
+    # Below this limit all sums are exact, as integers and as floats, this one too.
+    if array.sum(dtype=np.float64) >= _LIMIT:
+        raise ValueError(
+            f"Confusion needs counts with a sum below 2^53 ({_LIMIT:,}), so that sums and rates "
+            f"are exact; got {array.tolist()!r}. Divide all counts by the same number."
         )
     k = len(array)
     padded = np.zeros((k, k + 1), dtype=np.int64)

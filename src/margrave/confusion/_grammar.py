@@ -322,7 +322,7 @@ def _take_classes(scanner: _Scanner) -> tuple[str, ...]:
     if scanner.text.startswith("(", scanner.next_start()):
         before = scanner.position
         match = scanner.take(_CLASSES)
-        if not match or not match.group(1):
+        if not match or "" in match.groups():
             scanner.position = before
             raise scanner.expected('a class in brackets, such as (spam), ("not spam") or (a -> b)')
         return tuple(_unquote(label) for label in match.groups() if label is not None)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
 from margrave._errors import ParameterError
+from margrave._validation import check_sample_weight
 
 
 class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
@@ -92,6 +93,9 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
+        if sample_weight is not None:
+            owner = f"{type(self).__name__}.fit"
+            sample_weight = check_sample_weight(sample_weight, len(labels), owner)
         named = {
             "sample_weight": sample_weight,
             "eval_set": None if eval_set is None else self._encode_sets(eval_set),

@@ -179,6 +179,7 @@ class Dialog(Saved):
     """
 
     _given: Any = None  # the table as the user passed it, to show its rows
+    _path: str | None = None  # where autosave writes; a file that names one is not obeyed
 
     def __init__(
         self,
@@ -196,7 +197,6 @@ class Dialog(Saved):
 
     def _begin(self, start: DialogStart, rows: RowSample | None, ledger: Ledger | None) -> None:
         """Begin the history with the model at the start."""
-        self._path: str | None = None
         self._data = start.data
         self._sizes = start.sizes
         self._acceptances = Acceptances(
@@ -411,8 +411,12 @@ class Dialog(Saved):
         ).sizes
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a file: without the table, which the user has."""
-        return {name: value for name, value in vars(self).items() if name != "_given"}
+        """Return the state for a file: without the table, which the user has, and the path."""
+        return _without(vars(self), "_given", "_path")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the state; autosave is off, whatever a file says."""
+        self.__dict__.update(_without(state, "_given", "_path"))
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -1071,6 +1075,9 @@ class Dialog(Saved):
     def autosave(self, path: str | Path) -> None:
         """Save the dialog to a file now, and again after each step.
 
+        The file does not name its path: a dialog that :meth:`load` or a copy returns saves itself
+        nowhere until `autosave` is called again.
+
         Parameters
         ----------
         path : str or Path
@@ -1099,7 +1106,6 @@ class Dialog(Saved):
         start = copy(self)
         start._history = History([self.history[0]])
         start._acceptances = replace(self._acceptances, ledger=Ledger(), accepted=[])
-        start._path = None
         return start.to_bytes()
 
     def dump_step(self, step: int) -> bytes:
@@ -1522,6 +1528,11 @@ class StoppedError(MargraveError):
     """
 
     __module__ = "margrave.steer"
+
+
+def _without(state: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return a state without some of its attributes."""
+    return {name: value for name, value in state.items() if name not in names}
 
 
 def _with_stop(

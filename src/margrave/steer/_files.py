@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
@@ -48,6 +49,16 @@ _PARTS = frozenset(
 )
 
 
+# The packages whose classes are in a model or a dialog. Others have classes that open a store or
+# start processes when they are built, which a file must not make them do.
+_PACKAGES = frozenset(
+    {
+        *("committee", "confusion", "fuse", "mam", "martingale", "members"),
+        *("pairs", "scores", "select", "steer", "table"),
+    }
+)
+
+
 _COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}
 
 
@@ -69,13 +80,17 @@ class FileError(MargraveError):
 def _is_known(name: str) -> bool:
     """Whether a type is a class of Margrave or a part of a scikit-learn model."""
     module, _, attribute = name.rpartition(".")
-    if name in _PARTS or not module.startswith("margrave."):
+    top, _, within = module.partition(".")
+    if name in _PARTS or top != "margrave" or within.partition(".")[0] not in _PACKAGES:
         return name in _PARTS
     try:
         found = getattr(import_module(module), attribute, None)
     except ImportError:
         return False
     return isinstance(found, type) and found.__module__.startswith("margrave.")
+
+
+_importing = Lock()  # the modules of the process are changed while skops is imported
 
 
 @contextmanager
@@ -96,7 +111,10 @@ def _without_wrappers() -> Iterator[None]:
 
 def _skops() -> ModuleType:
     try:
-        with _without_wrappers():
+        with _importing:
+            if "skops.io" not in sys.modules:
+                with _without_wrappers():
+                    import_module("skops.io")
             import skops.io
     except ModuleNotFoundError as error:
         raise ImportError(missing_extra("A saved model or dialog", "skops", "app")) from error
@@ -152,7 +170,7 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
         with zipfile.ZipFile(BytesIO(data)) as archive:
             if archive.testzip() is not None:
                 raise ValueError("a member of the archive has a wrong checksum")
-            schema = json.loads(archive.read("schema.json"))
+            schema = json.loads(archive.read("schema.json"), object_hook=_check_fraction)
         _check_format(schema, name)
         types = set(io.get_untrusted_types(data=data))
         unknown = sorted(one for one in types - set(trusted) if not _is_known(one))
@@ -165,6 +183,7 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
                 types=unknown,
             )
         loaded = io.loads(data, trusted=sorted(types))
+        import_module("margrave.steer._check_loaded").check_loaded(loaded)
     except FileError:
         raise
     except Exception as error:
@@ -181,6 +200,15 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
             needed=kind.__name__,
         )
     return loaded
+
+
+def _check_fraction(record: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a fraction with an exponent: to compute that of "1e999999999" would take forever."""
+    if record.get("__class__") == "Fraction":
+        for part in record["content"]["content"]:
+            if "e" in part["content"].lower():
+                raise ValueError("a fraction in the file has an exponent")
+    return record
 
 
 def _check_format(schema: dict[str, Any], name: str) -> None:

@@ -19,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from margrave.app.tables import TableError, place_of, read_table
 from margrave.studio.facts import facts_of
 from margrave.studio.uploads import ANSWER, LOG, TABLE, UploadError
@@ -114,7 +116,7 @@ def check_size(path: Path, request: dict[str, Any]) -> None:
 
 
 def check_frame(frame: pandas.DataFrame, request: dict[str, Any]) -> None:
-    """Refuse a table that is larger than its file declares, or has very long column names."""
+    """Refuse a table that is larger than its file declares or allowed, or has long names."""
     _check_shape(*frame.shape, request)
     if not len(frame.columns):
         raise UploadError("has no columns; a table needs at least one.")
@@ -123,6 +125,28 @@ def check_frame(frame: pandas.DataFrame, request: dict[str, Any]) -> None:
         raise UploadError(
             f"needs column names of at most {_LONGEST_COLUMN} characters; got {longest}."
         )
+    size = sum(_column_bytes(column) for _, column in frame.items())
+    if size > request["table_bytes"]:
+        raise UploadError(
+            f"needs at most {request['table_bytes'] >> 20} MiB as a table in memory; got "
+            f"{size >> 20:,} MiB. Upload fewer rows or columns, or shorter texts.",
+            413,
+        )
+
+
+def _column_bytes(column: pandas.Series) -> int:
+    """The size of a column in memory without tricks: each text in full, each number as a double.
+
+    A file may hold a text once for all rows, and a column of categories does, but training does
+    not.
+    """
+    from pandas import CategoricalDtype
+
+    size = int(column.memory_usage(index=False, deep=True))
+    if isinstance(column.dtype, CategoricalDtype):
+        sizes = [*map(sys.getsizeof, column.cat.categories), 0]  # 0: a missing value has code -1
+        size = int(np.array(sizes)[column.cat.codes.to_numpy()].sum())
+    return max(size, 8 * len(column))
 
 
 def _check_shape(rows: int, columns: int, request: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from margrave.studio.settings import Settings
 from margrave.studio.store import BUSY, Conflict, Store
 from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
+
+_EXPORTS, _EXPORTS_OF_USER = 12, 4  # that run or wait
 
 
 @dataclass(eq=False)
@@ -43,7 +46,9 @@ class Studio:
     jobs: Jobs
     saves: bool = True
     _uploaders: set[str] = field(default_factory=set)
+    _exporters: Counter[str] = field(default_factory=Counter)
     _turn: Lock = field(default_factory=Lock)
+    _export: Lock = field(default_factory=Lock)
 
     def close(self) -> None:
         """Interrupt the running jobs, which continue at the next start, and close the store."""
@@ -64,6 +69,23 @@ class Studio:
         finally:
             with self._turn:
                 self._uploaders.discard(owner)
+
+    @contextmanager
+    def exporting(self, owner: str) -> Iterator[None]:
+        """Make one file of a model at a time; only a few requests may wait in their threads."""
+        with self._turn:
+            if self._exporters[owner] >= _EXPORTS_OF_USER:
+                raise TooMany("Other files of yours are being made; wait until they are done.")
+            if self._exporters.total() >= _EXPORTS:
+                raise TooMany("Too many files are being made; try again in a minute.")
+            self._exporters[owner] += 1
+        try:
+            with self._export:
+                yield
+        finally:
+            with self._turn:
+                self._exporters[owner] -= 1
+                self._exporters += Counter()  # drops users without exports
 
     def check_idle(self, owner: str, dialog_id: str) -> None:
         """Refuse to wait for a job that works on a user's dialog."""

@@ -150,7 +150,7 @@ def serve(
         except BaseException:
             studio.close()
             raise
-        urls = [url + place for url in settings.urls()]
+        urls = [url + place for url in studio.settings.urls()]
         folders = ExitStack()
 
         def accepts_requests() -> None:

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from margrave.app.messages import InputError
 from margrave.app.tables import csv_text
-from margrave.steer import Comparison, Dialog, GuaranteeError, SteeredClassifier
+from margrave.steer import Comparison, Dialog, GuaranteeError
 from margrave.studio import exports, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
@@ -148,7 +148,8 @@ def as_script(dialog: str, studio: StudioParameter, user: UserParameter) -> Resp
 def report(dialog: str, studio: StudioParameter, user: UserParameter) -> Response:
     """A report on the dialog, as one page."""
     row = studio.store.dialog(user, dialog)
-    body = exports.report(studio.workspace, user, row)
+    with studio.exporting(user):
+        body = exports.report(studio.workspace, user, row)
     return attachment("report.html", "text/html; charset=utf-8", body.encode())
 
 
@@ -161,30 +162,24 @@ def model(dialog: str, number: int, studio: StudioParameter, user: UserParameter
     return attachment("model.skops", "application/zip", body)
 
 
-def get_accepted(
-    dialog: str, number: int, studio: StudioParameter, user: UserParameter
-) -> SteeredClassifier:
-    """Return an accepted model by its number."""
-    return exports.accepted(studio.store, user, dialog, number)
-
-
-AcceptedParameter = Annotated[SteeredClassifier, Depends(get_accepted)]
-
-
 @router.get(
     "/accepted/{number}/model.onnx",
     response_class=Response,
     responses=_file("application/octet-stream"),
 )
-def onnx(accepted: AcceptedParameter) -> Response:
+def onnx(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """An accepted model as ONNX, for other runtimes."""
-    return attachment("model.onnx", "application/octet-stream", accepted.to_onnx())
+    with studio.exporting(user):
+        body = exports.accepted(studio.store, user, dialog, number).to_onnx()
+    return attachment("model.onnx", "application/octet-stream", body)
 
 
 @router.get("/accepted/{number}/card.md", response_class=Response, responses=_file("text/markdown"))
-def card(accepted: AcceptedParameter) -> Response:
+def card(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """The model card of an accepted model: its purpose, guarantee and requirements."""
-    return attachment("card.md", "text/markdown; charset=utf-8", accepted.model_card().encode())
+    with studio.exporting(user):
+        body = exports.accepted(studio.store, user, dialog, number).model_card()
+    return attachment("card.md", "text/markdown; charset=utf-8", body.encode())
 
 
 @router.get(
@@ -192,6 +187,8 @@ def card(accepted: AcceptedParameter) -> Response:
     response_class=Response,
     responses=_file("application/json"),
 )
-def certificate(accepted: AcceptedParameter) -> Response:
+def certificate(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """The certificate of an accepted model."""
-    return attachment("certificate.json", "application/json", exports.certificate_json(accepted))
+    with studio.exporting(user):
+        body = exports.certificate_json(exports.accepted(studio.store, user, dialog, number))
+    return attachment("certificate.json", "application/json", body)

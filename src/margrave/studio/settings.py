@@ -57,6 +57,8 @@ class Limits:
         Largest size of an uploaded file.
     rows, columns : int
         Largest size of a table.
+    table_bytes : int
+        Largest size of a table in memory, in bytes; a text counts in each row that has it.
     parse_seconds, parse_memory : int
         Time and memory for reading an uploaded file, in seconds and in bytes.
     jobs_waiting : int
@@ -75,6 +77,7 @@ class Limits:
     upload_bytes: int = 64 * _MIB
     rows: int = 200_000
     columns: int = 2_000
+    table_bytes: int = 512 * _MIB
     parse_seconds: int = 60
     parse_memory: int = 2048 * _MIB
     jobs_waiting: int = 8

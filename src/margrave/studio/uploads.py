@@ -160,6 +160,7 @@ def parse_upload(
             "decimal": decimal,
             "rows": limits.rows,
             "columns": limits.columns,
+            "table_bytes": limits.table_bytes,
             "unpacked": UNPACKED * limits.upload_bytes,
             "memory": limits.parse_memory,
             "seconds": limits.parse_seconds,

@@ -119,8 +119,8 @@ class Workspace:
         self.store = store
         self.live_bytes = live_bytes
         self._live: OrderedDict[str, Live] = OrderedDict()
-        self._frames: OrderedDict[str, pandas.DataFrame] = OrderedDict()
-        self._loading: dict[str, threading.Lock] = {}
+        self._frames: OrderedDict[str, tuple[pandas.DataFrame, int]] = OrderedDict()
+        self._loading: dict[str, tuple[threading.Lock, int]] = {}
         self._lock = threading.Lock()
 
     # Tables
@@ -128,18 +128,34 @@ class Workspace:
     def frame(self, owner: str, table: str) -> pandas.DataFrame:
         """A user's table."""
         self.store.table(owner, table)  # refuses another user's table
+        with self._loading_alone(table):
+            with self._lock:
+                if table in self._frames:
+                    self._frames.move_to_end(table)
+                    return self._frames[table][0]
+            frame = frame_of(self.store.table_data(owner, table))
+            size = int(frame.memory_usage(deep=True).sum())
+            with self._lock:
+                self._frames[table] = frame, size
+                total = sum(size for _, size in self._frames.values())
+                while len(self._frames) > 1 and total > self.live_bytes // _TABLES:
+                    total -= self._frames.popitem(last=False)[1][1]
+            return frame
+
+    @contextmanager
+    def _loading_alone(self, name: str) -> Iterator[None]:
+        """Let one thread at a time load a table or a dialog; those that wait find it in memory."""
         with self._lock:
-            if table in self._frames:
-                self._frames.move_to_end(table)
-                return self._frames[table]
-        frame = frame_of(self.store.table_data(owner, table))
-        with self._lock:
-            self._frames[table] = frame
-            sizes = [int(kept.memory_usage(deep=True).sum()) for kept in self._frames.values()]
-            while len(sizes) > 1 and sum(sizes) > self.live_bytes // _TABLES:
-                self._frames.popitem(last=False)
-                del sizes[0]
-        return frame
+            lock, n = self._loading.get(name, (threading.Lock(), 0))
+            self._loading[name] = lock, n + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, n = self._loading.pop(name)
+                if n > 1:
+                    self._loading[name] = lock, n - 1
 
     def samples(self, owner: str, table: str, choices: Record) -> Samples:
         """The samples of a user's table, with the user's choices."""
@@ -170,9 +186,7 @@ class Workspace:
         row = self.store.dialog(owner, dialog_id)
         if row.state != "ready":
             raise Conflict("This dialog is not trained yet.")
-        with self._lock:
-            loading = self._loading.setdefault(dialog_id, threading.Lock())
-        with loading:
+        with self._loading_alone(dialog_id):
             with self._lock:
                 live = self._live.get(dialog_id)
                 if live is not None:
@@ -254,8 +268,6 @@ class Workspace:
             live = self._live.get(dialog_id)
             if live is not None and (deleted or not live.pinned):
                 del self._live[dialog_id]
-            if deleted:
-                self._loading.pop(dialog_id, None)
 
     @property
     def n_live(self) -> int:

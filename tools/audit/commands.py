@@ -1,0 +1,84 @@
+"""Hostile command lines: each ends in time with one of its exit codes, and without a traceback."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tools.audit._attacks import Attack
+from tools.audit.model_files import model_bytes
+from tools.audit.uploads import parquet_files, text_files
+
+SECONDS = 90.0
+CODES = (0, 2, 3, 4)  # done, bad input, not met, an alarm
+
+STEER = ("--out", "model", "--limit", "fp <= 30%", "--strategies", "move", "--quiet")
+
+
+def lines(folder: Path) -> list[tuple[str, ...]]:
+    """Write the files, and return the arguments of the commands."""
+    rng = random.Random(0)  # noqa: S311
+    (folder / "good.skops").write_bytes(model_bytes())
+    (folder / "folder").mkdir()
+    names = ["missing.csv", "folder", "/dev/null", "nonsense", "", "good.skops"]
+    chosen = {"empty.csv", "ragged.csv", "nul.csv", "junk.csv", "utf32.csv", "distinct.csv",
+              "numbers.csv", "nan.csv", "header.csv", "short.parquet", "magic.parquet",
+              "nested.parquet", "no_rows.parquet"}  # fmt: skip
+    for kind in (text_files, parquet_files):
+        for name, content in kind(rng):
+            if name in chosen:
+                (folder / name).write_bytes(content)
+                names.append(name)
+    found: list[tuple[str, ...]] = [("steer", name, "--target", "target", *STEER) for name in names]
+    found += [(command, name) for command in ("card", "predict", "check") for name in names[:8]]
+    bad = ("", "x", "-1", "0", "nan", "inf", "1e400", "9" * 5000, "\ud83d", "--", "a\nb")
+    for option in ("--confidence", "--certify", "--seed", "--jobs", "--target", "--positive",
+                   "--limit", "--encoding", "--decimal", "--group", "--time", "--drop"):  # fmt: skip
+        found += [("steer", "pima", *STEER, option, value) for value in bad[::3]]
+    found += [("steer", "pima", *STEER[2:], "--out", out) for out in ("folder", "/nowhere/x", "")]
+    found += [("data", name) for name in bad]
+    found += [("studio", "--port", port) for port in ("-1", "99999", "x")]
+    found += [("studio", "--host", "not a host"), ("studio", "--store", "nonsense://")]
+    found += [("studio", "--token", "short"), ("nonsense",), ()]
+    return found
+
+
+def run(seed: int, count: int | None) -> Iterator[Attack]:
+    """Run the commands, or every n-th so that there are about `count`."""
+    del seed
+    attack = Attack("hostile command lines", f"an exit code and no traceback, in {SECONDS:g} s")
+    with TemporaryDirectory(prefix="margrave-audit-") as name:
+        folder = Path(name)
+        every = lines(folder)
+        stride = 1 if count is None else max(1, len(every) // count)
+        for arguments in every[::stride]:
+            problem = judge(arguments, folder)
+            shown = " ".join(["margrave", *arguments])
+            attack.check(problem is None, f"{shown[:120]!r}: {problem}")
+    yield attack
+
+
+def judge(arguments: tuple[str, ...], folder: Path) -> str | None:
+    """Run a command; return None if it holds, or else what happened."""
+    coded = [argument.encode("utf-8", "surrogatepass") for argument in arguments]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "margrave", *coded],
+            cwd=folder,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end within {SECONDS:g} s"
+    said = (done.stdout + done.stderr).decode("utf-8", "replace")
+    if "Traceback" in said:
+        return said.strip().splitlines()[-1][:200]
+    return None if done.returncode in CODES else f"exit code {done.returncode}"

@@ -10,10 +10,16 @@ from tests.studio import postgres
 from tests.studio.browser import SECONDS, Window, launch, new_page
 from tests.studio.page_parts import uploaded
 from tests.studio.running import Studio
-from tests.studio.serving import Client, serving
+from tests.studio.serving import Client, forget_uses, serving
 from tools.system import PROGRAMS
 
 expect.set_options(timeout=SECONDS * 1000)
+
+
+@pytest.fixture(autouse=True)
+def unused_rows() -> None:
+    """The tests of a server have few tables, and each may certify on all of their rows."""
+    forget_uses()
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
+from sqlalchemy import delete
 
 from margrave.studio import Limits, Settings, open_studio
+from margrave.studio._tables import AccountRow
 from margrave.studio.context import Studio
 from margrave.studio.launch import listening, server_of
+
+SERVED: list[Studio] = []
+"""The studios of this process."""
+
+
+def forget_uses() -> None:
+    """Let no guarantee have used any rows, so that a test may certify on the table of another."""
+    for studio in SERVED:
+        with studio.store.write() as session:
+            session.execute(delete(AccountRow))
 
 
 @dataclass
@@ -90,10 +102,12 @@ def serving(
         )
         thread.start()
         assert up.wait(60)
+        SERVED.append(studio)
         try:
             with connected(studio.settings) as client:
                 yield studio, client
         finally:
+            SERVED.remove(studio)
             server.should_exit = True
             thread.join(60)
 

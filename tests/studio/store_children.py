@@ -1,7 +1,12 @@
 """Dialogs for the tests of the store, and what these run in other processes."""
 
+import os
 import time
 
+import numpy as np
+
+from margrave.steer import GuaranteeError, RowSample
+from margrave.studio.ledger import StoreLedger
 from margrave.studio.store import Conflict, StepRow, Store, StoreError
 
 
@@ -70,6 +75,31 @@ def change_at_once(url, dialog_id, revision, barrier, report):
             report.send(store.change(dialog_id, revision=revision) == revision + 1)
         except Conflict:
             report.send(False)
+
+
+def use_at_once(url, barrier, report):
+    """Use the same rows when all processes are ready to do so; report whether it was allowed."""
+    rows = RowSample.of(np.arange(100.0)[:, None])
+    with Store(url) as store:
+        ledger, name = StoreLedger(store, "spam"), str(os.getpid())
+        barrier.wait(60)
+        try:
+            with ledger.use(rows, name=name, preference="fp <= 1%", delta=0.05):
+                report.send(True)
+        except GuaranteeError:
+            report.send(False)
+
+
+def use_and_wait(url, report):
+    """Use rows, and report it before the outcome is known."""
+    with (
+        Store(url) as store,
+        StoreLedger(store, "spam").use(
+            RowSample.of(np.arange(100.0)[:, None]), name="x", preference="fp <= 1%", delta=0.05
+        ),
+    ):
+        report.send(True)
+        time.sleep(600)
 
 
 def claim(url, report):

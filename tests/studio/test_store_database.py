@@ -1,5 +1,6 @@
 """Where the store is: what outlasts a kill, versions of the database, and what is refused."""
 
+import json
 import multiprocessing
 import os
 import shutil
@@ -11,6 +12,8 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pandas
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -19,10 +22,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, MetaData, event, inspect, make_url, select, text
 from tests.studio import postgres, store_children
 
+from margrave.steer import RowSample
 from margrave.studio import migrations
 from margrave.studio._tables import Base
 from margrave.studio.job_table import JobTable
+from margrave.studio.ledger import StoreLedger
 from margrave.studio.store import AcceptanceRow, Store, StoreError, default_url
+from margrave.studio.uploads import parquet_of
+from margrave.studio.workspace import Workspace
 
 NEWEST = ScriptDirectory(Path(migrations.__file__).parent).get_current_head()
 
@@ -240,6 +247,24 @@ def test_connections_that_the_server_closed_are_made_again(server):
         assert store.has_user("local")
 
 
+@BOTH
+def test_of_several_processes_one_uses_the_same_rows(url):
+    with Store(url):
+        pass
+    used = in_processes(3, store_children.use_at_once, url, PROCESSES.Barrier(3))
+    assert sorted(used) == [False, False, True]
+
+
+@BOTH
+def test_a_killed_process_leaves_its_use_of_rows(store, url):
+    with running(store_children.use_and_wait, url) as (child, pipe):
+        assert pipe.recv()
+        child.kill()
+    (account,) = StoreLedger(store, "spam").read()
+    assert [use.outcome for use in account.uses] == ["unfinished"]
+    assert account.used_up
+
+
 # Versions
 
 
@@ -421,6 +446,80 @@ def test_the_next_version_keeps_the_content(store, url, folder):
             "users",
             "tables",
         ]
+
+
+def add_old_dialog(connection, name, table_id, accounts, accepted=()):
+    """Add a dialog as version 0004 has it."""
+    values = {
+        "id": name,
+        "table_id": table_id,
+        "now": "2026-01-02 03:04:05.000000+00:00",
+        "choices": json.dumps({"kind": "committee", "target": "y", "drop": ["b"]}),
+        "facts": json.dumps({"n": 3, "certify": {"name": "samples", "n": 20}}),
+        "accounts": json.dumps(accounts),
+    }
+    connection.execute(
+        text(
+            "INSERT INTO dialogs (id, owner, title, table_id, created, updated, state, position,"
+            " revision, undone, choices, facts, accounts) VALUES (:id, 'local', 'Old', :table_id,"
+            " :now, :now, 'ready', 0, 1, '[]', :choices, :facts, :accounts)"
+        ),
+        values,
+    )
+    for number in range(2):
+        values = {"id": name, "number": number, "now": values["now"], "record": "{}"}
+        values["preference"] = f"fp <= {number}%"
+        connection.execute(
+            text(
+                "INSERT INTO steps (dialog_id, number, parent, created, preference, record, piece)"
+                " VALUES (:id, :number, 0, :now, :preference, :record, '')"
+            ),
+            values,
+        )
+    for use_number, preference in accepted:
+        record = {"use_number": use_number, "preference": preference, "issued": "2026-01-01"}
+        values |= {"number": use_number, "record": json.dumps(record)}
+        connection.execute(
+            text(
+                "INSERT INTO acceptances (dialog_id, number, step, created, record, piece)"
+                " VALUES (:id, :number, 1, :now, :record, '')"
+            ),
+            values,
+        )
+
+
+@BOTH
+def test_the_accounts_of_dialogs_become_those_of_their_rows(store):
+    frames = [pandas.DataFrame({"a": np.arange(50.0) + i, "b": 0.5, "y": "no"}) for i in (0, 99)]
+    used, unused = (store.add_table("local", "t", {}, parquet_of(frame)).id for frame in frames)
+    refused = [{"use_number": 2, "step": 1, "samples": "samples", "confidence": 0.95}]
+    twice = [{"samples": "samples", "delta": 0.05, "used": [0.025, 0.0125], "refused": refused}]
+    once = [{"samples": "samples", "delta": 0.05, "used": [0.0125], "refused": []}]
+    with store.write() as session:
+        connection = session.connection()
+        command.downgrade(migrations.configuration(connection), "0004")
+        add_old_dialog(connection, "twice", used, twice, [(1, "fn <= 1%")])
+        add_old_dialog(connection, "again", used, once)
+        add_old_dialog(connection, "unused", unused, [])
+        add_old_dialog(connection, "without table", None, once)
+    store.open()
+    with store.write() as session:
+        assert difference(session.connection()) == []
+    (account,) = StoreLedger(store, "y").read()
+    assert sorted((use.part, use.preference, use.outcome) for use in account.uses) == [
+        (0.0125, "", "unfinished"),
+        (0.0125, "fp <= 1%", "refused"),
+        (0.025, "fn <= 1%", "certified"),
+    ]
+    assert account.used_up
+    workspace = Workspace(store, 1)
+    left = {row.id: workspace.account(row) for row in store.dialogs("local")}
+    assert (left["twice"].used_up, left["again"].used_up) == (True, True)
+    assert left["unused"].uses == ()
+    assert left["without table"] is None  # nobody knows its rows, so nothing can be certified
+    assert store.dialog("local", "twice").refused == refused
+    rows = frames[0].drop(columns="y").sample(frac=0.5, random_state=0)
+    assert StoreLedger(store, "y").account(RowSample.of(rows)).used_up
 
 
 # Where it is

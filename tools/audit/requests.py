@@ -547,7 +547,9 @@ def run(number: int, count: int | None) -> Iterator[Attack]:
         fuzz.measured = _times(probe.seconds)
         yield fuzz
 
-        strangers = Attack("requests with a wrong token or none", "refused")  # last: a lockout follows
+        strangers = Attack(
+            "requests with a wrong token or none", "refused"
+        )  # last: a lockout follows
         probe = Probe(server, user, strangers, secrets)
         for method, path, options in without_token(scene):
             response = probe.send(method, path, **options)

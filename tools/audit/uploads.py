@@ -162,8 +162,9 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
         codes = pa.array(np.zeros(n_rows, np.int32))
         bomb = pa.DictionaryArray.from_arrays(codes, ["x" * n_letters])
         labels = ["yes", "no"] * (n_rows // 2)
-        yield f"repeated_{n_letters}_{n_rows}.parquet", _parquet(
-            pa.table({"a": bomb, "target": labels})
+        yield (
+            f"repeated_{n_letters}_{n_rows}.parquet",
+            _parquet(pa.table({"a": bomb, "target": labels})),
         )
     columns = {f"c{i}": np.zeros(190_000) for i in range(1000)}
     yield "wide_bomb.parquet", _parquet(pa.table(columns), compression="zstd")

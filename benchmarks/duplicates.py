@@ -29,7 +29,7 @@ from margrave.steer import Dialog, GuaranteeError
 
 LIMIT, DELTA = 0.05, 0.05
 SIGNIFICANT = 0.01  # of the test that there are no more violations than DELTA
-ROWS, HELD_OUT, COPIES = 1500, 20_000, 5
+ROWS, HELD_OUT, COPIES = 3200, 20_000, 5
 MINORITY = 0.3
 
 Table = tuple[NDArray[np.float64], NDArray[np.str_]]
@@ -68,7 +68,7 @@ TABLES: dict[str, Callable[[Any, Any, np.random.Generator], Table]] = {
 }
 MEMBERS: dict[str, Callable[[int], Any]] = {
     "naive Bayes": lambda seed: GaussianNB(),  # noqa: ARG005
-    "trees": lambda seed: ExtraTreesClassifier(15, random_state=seed),
+    "trees": lambda seed: ExtraTreesClassifier(30, min_samples_leaf=3, random_state=seed),
 }
 
 

@@ -1,6 +1,5 @@
 """The audit reports what fails, and a small version of each part holds."""
 
-import os
 import signal
 import time
 
@@ -13,30 +12,16 @@ from tools.audit.inputs import CALLS, ESTIMATORS, OTHERS, blame
 from margrave import fuse, mam, martingale, members, select, steer
 
 
-def end_oddly(how):
-    """A job for a child: it holds, fails, crashes, does not end, or takes too much memory."""
-    if how == "crash":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if how == "loop":
-        time.sleep(600)
-    if how == "memory":
-        try:
-            return f"got {len(bytearray(8 << 30))} bytes"
-        except MemoryError:
-            return "no memory"
-    return None if how == "hold" else how
-
-
 @pytest.mark.core
 def test_a_child_survives_what_its_jobs_do():
-    with Child(end_oddly, seconds=20, memory=1 << 30) as child:
-        assert child.run("hold") is None
-        assert child.run("wrong") == "wrong"
-        assert "SIGSEGV" in child.run("crash")
-        assert child.run("memory") == "no memory"
-    with Child(end_oddly, seconds=0.2) as child:
-        assert "0.2 s" in child.run("loop")
-        assert child.run("hold") is None
+    with Child(signal.raise_signal, seconds=60) as child:
+        assert "SIGSEGV" in child.run(signal.SIGSEGV)
+        assert "SIGABRT" in child.run(signal.SIGABRT)
+    with Child(time.sleep, seconds=0.5, memory=1 << 30) as child:
+        assert "0.5 s" in child.run(600)
+        assert child.run(0) is None
+    with Child(bytes, seconds=60, memory=1 << 30) as child:
+        assert "exited with 1" in child.run(8 << 30)
 
 
 @pytest.mark.parametrize(("failures", "code"), [([], 0), (["it broke"], 1)])

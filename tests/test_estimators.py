@@ -289,3 +289,43 @@ def test_weights_outside_of_the_range_of_counts_are_relative(estimator, factor):
     known = clone(model).fit(X, y, sample_weight=weights).predict(X)
     found = clone(model).fit(X, y, sample_weight=weights * factor).predict(X)
     np.testing.assert_allclose(found, known, rtol=1e-6)
+
+
+for_each_estimator = pytest.mark.parametrize(
+    "estimator", [*ESTIMATORS, mam.MAMRanker()], ids=lambda one: type(one).__name__
+)
+TEXT_ROWS = np.array([["low", "3"], ["high", "4"]] * 20)
+
+
+def categories_of(rows):
+    return pd.DataFrame(rows, columns=["a", "b"]).astype("category")
+
+
+@pytest.mark.parametrize(
+    "estimator", [*ESTIMATORS, mam.MAMRanker()], ids=lambda e: type(e).__name__
+)
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, categories_of, pd.DataFrame])
+def test_text_is_refused_as_by_scikit_learn(estimator, form):
+    with pytest.raises(ValueError, match=r"could not convert string|numeric|rows of numbers"):
+        clone(estimator).fit(form(TEXT_ROWS), np.arange(40) % 2)
+
+
+@pytest.mark.parametrize(
+    "estimator", [*ESTIMATORS, mam.MAMRanker()], ids=lambda e: type(e).__name__
+)
+def test_numbers_as_strings_are_read_from_objects_and_refused_as_strings(estimator):
+    X, y = make_classification(80, 4, random_state=5)
+    strings = X.astype(str)  # they are read back exactly
+    model = clone(estimator).fit(X, y)
+    known = model.predict(X)
+    found = clone(estimator).fit(strings.astype(object), y)
+    np.testing.assert_allclose(found.predict(strings.astype(object)), known)
+    # A committee and a wrapper leave this to their members, which may read text.
+    if not {"estimators", "estimator"} & set(estimator.get_params(deep=False)) or isinstance(
+        estimator, martingale.MartingaleBoostClassifier | members.SmoothedBaggingClassifier
+    ):
+        for wrong in (strings, strings.tolist()):
+            with pytest.raises(ValueError, match=r"numeric|rows of numbers"):
+                clone(estimator).fit(wrong, y)
+            with pytest.raises(ValueError, match=r"numeric|rows of numbers"):
+                model.predict(wrong)

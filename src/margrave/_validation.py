@@ -99,6 +99,23 @@ def _raise_bad_weights(owner: str, low: float, high: float) -> NoReturn:
     )
 
 
+def validate_numbers(
+    estimator: Any, X: Any, *y: Any, dtype: Any = "numeric", **options: Any
+) -> Any:
+    """Validate samples by scikit-learn's rule for numbers, whatever type they are converted to.
+
+    An array of strings is refused, even of digits; among objects, strings of digits are numbers.
+    """
+    if not hasattr(X, "columns") and np.asarray(X).dtype.kind in "SU":
+        check_array(X, dtype="numeric", ensure_2d=False)  # scikit-learn's error
+    found = validate_data(estimator, X, *y, dtype=dtype, **options)
+    rows = found[0] if y else found
+    if rows.dtype == object:  # from categories in a data frame, which dtype="numeric" leaves alone
+        finite = options.get("ensure_all_finite", True)
+        rows = check_array(rows, dtype=np.float64, ensure_all_finite=finite)
+    return (rows, found[1]) if y else rows
+
+
 def common_input_tags(members: list[Any]) -> dict[str, bool]:
     """Find out whether the tags of all members allow sparse matrices and missing values."""
     if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):
@@ -114,8 +131,18 @@ def _first_step(member: Any) -> Any:
     return member
 
 
+def check_samples(X: Any, owner: str) -> None:
+    """Check that X holds samples, before anything else looks into it."""
+    if X is None or isinstance(X, Mapping | str | bytes | int | float | complex):
+        raise ValueError(
+            f"{owner} needs X to be an array, a sparse matrix, a list of samples or a data frame; "
+            f"got {type(X).__name__}."
+        )
+
+
 def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     """Check for one label per sample, none missing, all of one kind."""
+    check_samples(X, owner)
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
@@ -129,6 +156,7 @@ def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
 
 def check_columns(estimator: Any, X: Any) -> None:
     """Check that new samples have the columns of the training samples."""
+    check_samples(X, type(estimator).__name__)
     if hasattr(estimator, "n_features_in_") and getattr(X, "ndim", 2) == 1:
         raise ValueError(
             f"{type(estimator).__name__} expects X with {estimator.n_features_in_} columns; got a "

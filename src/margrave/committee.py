@@ -33,6 +33,7 @@ from margrave._validation import (
     check_columns,
     check_labels,
     check_sample_weight,
+    check_samples,
     common_input_tags,
     fitted_classes,
     member_features,
@@ -180,9 +181,11 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     def _start(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         """Check the members' names, X and y, and return the labels; the members check the rest."""
+        owner = type(self).__name__
         self._pairs()
+        check_samples(X, owner)  # or scikit-learn looks for the first row of a dict
         validate_data(self, X, skip_check_array=True)
-        return check_labels(X, y, type(self).__name__)
+        return check_labels(X, y, owner)
 
     def _checked_weight(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         """Return one finite weight per sample, or None."""
@@ -643,7 +646,9 @@ def check_tuning(tuning: Any, owner: str) -> None:
     """Check that tuning is a number of folds, a fraction, a splitter or a list of folds."""
     bad_fraction = is_fraction(tuning) and not 0 < tuning < 1
     bad_count = isinstance(tuning, int | np.integer) and tuning < 2
-    if bad_fraction or bad_count or isinstance(tuning, str):
+    folds = tuning if isinstance(tuning, list | tuple) else ()
+    bad_folds = not all(isinstance(fold, list | tuple) and len(fold) == 2 for fold in folds)
+    if bad_fraction or bad_count or bad_folds or isinstance(tuning, str):
         raise ValueError(
             f"{owner} needs tuning to be a number of folds of at least 2, a fraction in (0, 1), a "
             f"splitter or a list of folds; got {tuning!r}."

@@ -393,7 +393,8 @@ def _split_classes(
         raise ValueError(f"{owner} needs a label for every sample; y has missing labels.")
     if positive is None:
         positive = _larger_label(owner, labels)
-    is_positive: Flags = labels == positive
+    is_label = np.ndim(positive) == 0
+    is_positive: Flags = labels == positive if is_label else np.zeros(len(labels), dtype=bool)
     if not np.any(is_positive):
         raise ValueError(
             f"{owner} needs positive to be one of the labels; got {positive!r}, which is not in y."
@@ -402,7 +403,7 @@ def _split_classes(
 
 
 def _larger_label(owner: str, labels: NDArray[Any]) -> Any:
-    distinct = np.unique(labels)
+    distinct = _labels.union([(owner, labels)])
     if len(distinct) != 2:
         shown = ", ".join(repr(label) for label in distinct[:5].tolist())
         raise ValueError(

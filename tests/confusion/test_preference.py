@@ -471,14 +471,14 @@ def test_the_positive_class_of_the_matrix_is_meant():
 
 
 def test_limits_on_many_classes_take_little_memory():
-    text = ", ".join(f"recall(c{number}) >= 1%" for number in range(300))
+    text = ", ".join(f"recall(c{number}) >= 1%" for number in range(200))
     tracemalloc.start()
     try:
         Preference(text)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 50 * 2**20  # a dense row of the matrix for each limit would take 800 MB
+    assert peak < 50 * 2**20  # a dense row of the matrix for each limit would take 240 MB
 
 
 def seconds_of_conflict(word):
@@ -494,3 +494,14 @@ def test_a_conflict_on_the_positive_class_is_not_explained_for_every_class():
     seconds_of_conflict("fp(a)")  # imports the solver
     # An explanation for each of the 21 classes would take 21 times as long.
     assert seconds_of_conflict("fp") < 8 * seconds_of_conflict("fp(a)")
+
+
+def test_a_preference_has_a_bounded_number_of_bounds():
+    bounds = [f"recall(c{i}) >= 1%" for i in range(201)]
+    assert len(Preference(*bounds[:200]).bounds) == 200
+    for many in (bounds, [", ".join(bounds)], [Preference(*bounds[:150]), *bounds[150:]]):
+        with pytest.raises(PreferenceError) as refused:
+            Preference(*many)
+        assert refused.value.code == "too_many"
+        assert refused.value.fields["allowed"] == 200
+    assert len(Preference(*bounds[:10] * 100).bounds) == 10

@@ -1,10 +1,12 @@
 """The steered classifier as an estimator of scikit-learn's, with and without a certificate."""
 
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -481,15 +483,44 @@ def test_a_preference_that_is_not_met_is_told():
         model.fit(rows, labels)
 
 
-def test_labels_are_no_markup_in_a_model_card():
-    odd = np.array(["a|b`\n# head<script>", "c"])[np.random.default_rng(0).integers(0, 2, 300)]
-    rows = (odd == "c")[:, None] + np.random.default_rng(1).normal(size=(300, 2))
-    card = (
-        SteeredClassifier(LogisticRegression(), preference="fp <= 50%", random_state=0)
-        .fit(rows, odd)
-        .model_card()
-    )
-    assert "<script>" not in card
-    assert "\n# head" not in card
-    table = [line for line in card.splitlines() if line.startswith("|")]
-    assert len({line.count("|") for line in table}) == 1
+NASTY = (
+    "a|b`\n# head<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[link](http://evil.example) ![i](http://evil.example/i.png)",
+    "https://evil.example www.evil.example me@evil.example",
+    "``*bold* __strong__ ~~gone~~ &lt;b&gt; &amp;``",
+    "\\`code\\` <http://evil.example> <!-- c -->",
+)
+
+
+class Seen(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_names_are_no_markup_in_a_model_card(nasty):
+    random = np.random.default_rng(0)
+    y = np.array([nasty, "c"])[random.integers(0, 2, 300)]
+    table = pd.DataFrame((y == "c")[:, None] + random.normal(size=(300, 2)), columns=["x", nasty])
+    dialog = Dialog.from_data(table, y, committee="logistic", random_state=0)
+    dialog.prefer("fp <= 50%", strategies=["move"])
+    card = dialog.accept().model_card()
+    page = Seen(MarkdownIt("commonmark", {"html": True}).enable("table").render(card))
+    allowed = {"h1", "h2", "p", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td"}
+    assert page.tags <= allowed
+    shown = " ".join(nasty.split())
+    assert page.text.count(shown) > 4, "the name is shown as it is"
+    lines = [line for line in card.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    assert len(re.findall("(?m)^#", card)) == 6

@@ -301,6 +301,23 @@ def test_what_belongs_to_another_user_is_not_found(store, owner):
     assert everything(store, owner) == before
 
 
+def test_an_overview_is_of_one_point_in_time(store, owner):
+    dialog = add_trained(store, owner)
+    changes = [lambda: store.change(dialog, steps=[new_step(1)], position=1)]
+
+    def change_after(_connection, _cursor, statement, *_):
+        if "FROM dialog" in statement and changes:
+            changes.pop()()  # another request stores a step between two queries
+
+    with store.read() as session:
+        event.listen(session.get_bind(), "after_cursor_execute", change_after)
+    seen = store.overview(owner, dialog)
+    assert not changes
+    assert (seen.dialog.position, len(seen.steps)) == (0, 1)
+    later = store.overview(owner, dialog)
+    assert (later.dialog.position, len(later.steps)) == (1, 2)
+
+
 def test_an_unknown_dialog_is_not_found(store):
     messages = [
         message(NotFound, store.pieces, "unknown"),

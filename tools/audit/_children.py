@@ -110,6 +110,7 @@ def _work(job: Job, pipe: Connection, memory: int) -> None:
 
 def _limit_memory(more: int) -> None:
     """Limit the address space to what the process has now and some bytes more."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is not written to a disk
     if sys.platform == "linux":
         with open("/proc/self/statm") as file:  # noqa: PTH123
             now = int(file.read().split()[0]) * resource.getpagesize()

@@ -5,7 +5,7 @@ A case is a line of Python, so that a failure can be repeated::
     from tools.audit.inputs import *
     eval("VoteClassifier(PAIR).fit(np.full((60, 4), np.nan), y)")
 
-A case holds if it gives a result, or raises a ValueError or a TypeError that says what is wrong.
+A case holds if it gives a result, or raises an error of a kind that says what is wrong.
 """
 
 from __future__ import annotations
@@ -24,27 +24,23 @@ from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from tests.test_estimators import ESTIMATORS, OTHERS, PAIR
+from tools.audit._attacks import Attack
+from tools.audit._children import Child
 
 from margrave import (
     Confusion,
-    Preference,
-    Scores,
-    catalogue,
-    compare,
-    datasets,
     fuse,
     mam,
     martingale,
     members,
-    pairs,
     select,
     steer,
 )
 from margrave.members import EncodedLabelsClassifier
-from margrave.steer import Dialog, Frontier
-from margrave.table import TableEncoder
-from tools.audit._attacks import Attack
-from tools.audit._children import Child
+from margrave.steer import Dialog
+
+CLEAR = (ValueError, TypeError, ImportError, OverflowError, FloatingPointError)
+"""Errors that name what is wrong: a value, a type, a missing package, a number too large."""
 
 SECONDS = 30.0  # for one case on a busy machine; most take milliseconds
 FEW_WARNINGS = 3  # RuntimeWarnings of a case that are not blamed
@@ -408,7 +404,7 @@ def blame(line: str) -> str | None:
 def _bad_error(error: Exception) -> str | None:
     """Blame an error that does not tell a user what is wrong."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-    if not isinstance(error, ValueError | TypeError | ImportError):
+    if not isinstance(error, CLEAR):
         return text
     if isinstance(error, LinAlgError | UnicodeError) or len(str(error)) < 15:
         return text
@@ -442,4 +438,4 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
 
 
 # Names for the lines that a linter would take for unused.
-__all__ = ["EncodedLabelsClassifier", "LogisticRegression", "NAMES", "blame", "pd", "run", "sparse"]
+__all__ = ["NAMES", "EncodedLabelsClassifier", "LogisticRegression", "blame", "pd", "run", "sparse"]

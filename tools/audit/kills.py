@@ -17,7 +17,6 @@ from typing import Any
 import httpx
 from tests.studio import postgres
 from tests.studio.serving import Client
-
 from tools.audit._attacks import Attack
 from tools.audit._studio import FAST, Server, served
 from tools.system import postgresql
@@ -61,7 +60,7 @@ class Notes:
 
 def _lasting(step: dict[str, Any]) -> Any:
     """What of a step may not change."""
-    return step["preference"], step["after"], step["parent"] if "parent" in step else None
+    return step["preference"], step["after"], step.get("parent")
 
 
 def work(user: Client, notes: Notes, rng: random.Random) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx
 from tests.studio.serving import Client
-
 from tools.audit._attacks import Attack, percentile
 from tools.audit._studio import FAST, PeakMemory, Server, served
 
@@ -66,7 +65,7 @@ class Streams:
     async def _all(self) -> None:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(
-            base_url=self.url, timeout=None, trust_env=False, limits=limits
+            base_url=self.url, timeout=600, trust_env=False, limits=limits
         ) as http:
             await asyncio.gather(*(self._one(http, *each) for each in self.cookies))
 

@@ -25,10 +25,10 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
-
-from margrave.steer import Dialog, FileError, SteeredClassifier
 from tools.audit._attacks import Attack
 from tools.audit._children import Child
+
+from margrave.steer import Dialog, FileError, SteeredClassifier
 
 SECONDS = 10.0
 MEMORY = 2 << 30
@@ -226,8 +226,7 @@ def altered_arrays(rng: random.Random) -> Iterator[tuple[str, bytes]]:
 
 
 def _loaded(content: bytes) -> np.ndarray:
-    found = np.load(io.BytesIO(content), allow_pickle=False)
-    return found  # type: ignore[no-any-return]
+    return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def load_and_predict(content: bytes) -> str | None:

@@ -17,7 +17,6 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from tools.audit._attacks import Attack
 from tools.audit._studio import PeakMemory, served
 

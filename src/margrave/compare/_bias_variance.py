@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state, column_or_1d, resample
-from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
@@ -349,7 +349,8 @@ def zero_one_terms(predictions: NDArray[np.intp], truth: Floats) -> PointTerms:
 
 def _find_classes(y: NDArray[Any], y_test: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted labels of `y`, and check that `y_test` has no others."""
-    classes: NDArray[Any] = unique_labels(y)
+    classes = _labels.union([("y", y)])
+    check_classification_targets(y)
     known = set(classes.tolist())
     unknown = [label for label in dict.fromkeys(y_test.tolist()) if label not in known]
     if unknown:
@@ -394,6 +395,9 @@ def _check_settings(estimator: Any, loss: str, n_rounds: int, true_proba: object
 
 
 def _check_samples(X: Any, y: NDArray[Any], X_test: Any, y_test: NDArray[Any]) -> None:
+    for parameter, samples in (("X", X), ("X_test", X_test)):
+        if not _shape(samples):
+            raise _error(parameter, "with a row for each sample", type(samples).__name__)
     shapes = {"": _shape(X), "_test": _shape(X_test)}
     for suffix, targets in (("", y), ("_test", y_test)):
         n_rows = shapes[suffix][0]

@@ -56,6 +56,7 @@ class PreferenceError(MargraveError):
                         the message marks), examples.
     ``unknown_word``    A bound has a word that is not in the grammar: text, span, word, near (words
                         with a similar spelling), examples.
+    ``too_many``        There are more than 200 bounds: n, allowed.
     ``not_a_count``     The limit of a count is not a whole number: text, span, limit.
     ``not_a_fraction``  The limit of a fraction is more than 1: text, span, limit.
     ``conflict``        No matrix meets all bounds: bounds, and either text and span, or sizes (of

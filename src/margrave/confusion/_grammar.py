@@ -113,15 +113,18 @@ _TOKEN = re.compile(r"[^\s,;]+|.|\Z", re.DOTALL)
 _A_NUMBER = "a number such as 5 or 5%"
 _A_CLASS = 'a class such as spam or "not spam"'
 _MAX_WORDS = 4  # of a phrase
+MAX_BOUNDS = 200  # of a preference: whether they can hold together takes more time with each
 _MAX_TOKEN = 60  # characters that a message quotes
 _MAX_DIGITS = 100  # of a number: more than any count, and few enough for a float
 
 
 def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound, tuple[int, int]]]:
     """Parse a text bound by bound, each with its span in the text; errors show the examples."""
-    scanner = _Scanner(text, examples)
+    scanner, n = _Scanner(text, examples), 0
     while True:
-        start = scanner.next_start()
+        start, n = scanner.next_start(), n + 1
+        if n > MAX_BOUNDS:
+            raise too_many_bounds(f"more than {MAX_BOUNDS}", n)
         bound = _parse_bound(scanner)
         yield bound, (start, scanner.position)
         if _END.match(text, scanner.position):
@@ -132,6 +135,12 @@ def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound, tuple[int
         scanner.position = separator.end()
         if _END.match(text, scanner.position):
             return
+
+
+def too_many_bounds(received: str, n: int) -> PreferenceError:
+    """Make the error that a preference has too many bounds."""
+    message = f"A preference has at most {MAX_BOUNDS} bounds; got {received}."
+    return PreferenceError(message, code="too_many", n=n, allowed=MAX_BOUNDS)
 
 
 def parse_bounds(
@@ -149,7 +158,7 @@ def make_examples(classes: Sequence[Any] | None, positive: Any = None) -> list[s
         of_positive, label = f"({quote_label(classes[-1])})", classes[-1]
     else:
         of_positive, label = "", classes[1] if positive is None else positive
-    other = next(known for known in classes if known != label)
+    other = next((known for known in classes if known != label), classes[0])
     return [
         f"fp{of_positive} <= 5",
         f"recall({quote_label(label)}) >= 90%",

@@ -12,7 +12,13 @@ from margrave._json import SCHEMA_VERSION
 from margrave._messages import name_class
 from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bounds
 from margrave.confusion._clash import UnknownMatrix, find_conflict, is_feasible
-from margrave.confusion._grammar import make_examples, mark_error, parse
+from margrave.confusion._grammar import (
+    MAX_BOUNDS,
+    make_examples,
+    mark_error,
+    parse,
+    too_many_bounds,
+)
 
 _DIGITS = 4  # of a fraction that replaces a count
 
@@ -104,13 +110,18 @@ class Preference:
         -------
         Preference
         """
+        given = list(bounds)
+        if not all(isinstance(bound, Bound) for bound in given):
+            raise TypeError("Preference.of needs Bounds; Preference('fp <= 5') reads a text.")
         preference = object.__new__(cls)
-        preference._set_bounds(list(bounds), ())
+        preference._set_bounds(given, ())
         return preference
 
     def _set_bounds(self, bounds: Sequence[Bound], parsed: Sequence[_Parsed]) -> None:
         """Set the bounds, each once, if they can hold together."""
         object.__setattr__(self, "bounds", tuple(dict.fromkeys(bounds)))
+        if len(self.bounds) > MAX_BOUNDS:
+            raise too_many_bounds(f"{len(self.bounds):,}", len(self.bounds))
         matrices = UnknownMatrix.all_of(self.bounds)
         if not any(is_feasible(self.all_bounds, matrix) for matrix in matrices):
             raise _conflict_error(find_conflict(self.all_bounds, matrices[0]), parsed)
@@ -271,6 +282,8 @@ class Preference:
         """
         if before is None:
             return self
+        if not isinstance(before, Preference):
+            raise TypeError(f"Preference.keeping needs a Preference or None; got {before!r}.")
         own = {bound.subject(confusion) for bound in self.bounds}
         kept = [bound for bound in before.bounds if bound.subject(confusion) not in own]
         return Preference.of([*kept, *self.bounds])

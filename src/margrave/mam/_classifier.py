@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave._errors import ParameterError
 from margrave._indexing import largest_keys
-from margrave._labels import encode
+from margrave._labels import encode, union
 from margrave._typing import Codes, Floats
 from margrave._validation import check_parameters, check_sample_weight, is_count
 from margrave.mam._certainty import (
@@ -347,7 +347,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         rows, labels = validate_rows(self, X, y=y, reset=first)
         check_classification_targets(labels)
         if first:
-            self.classes_ = np.unique(np.asarray(classes))
+            self.classes_ = union([("classes", np.asarray(classes))])
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 "MAMClassifier.partial_fit needs the same classes in every call; "

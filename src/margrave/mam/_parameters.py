@@ -116,7 +116,13 @@ def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
     if values.dtype == object and values.ndim == 2:
         if callable(estimator.kernel):
             return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
-        return any(isinstance(one, str) for one in values.flat)
+        try:
+            values.astype(np.float64)
+        except ValueError:  # a text; for what is no number at all, scikit-learn has an error
+            return True
+        except TypeError:
+            pass
+        return False
     if values.ndim > 2:
         return callable(estimator.kernel)
     return values.dtype.kind not in "biufc"

@@ -27,7 +27,7 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
 from margrave._typing import Codes, Floats
@@ -37,6 +37,7 @@ from margrave._validation import (
     is_classifier_or_none,
     is_count,
     is_number,
+    validate_numbers,
 )
 from margrave.confusion import Preference
 from margrave.martingale._base import ScoreClassifier
@@ -114,10 +115,9 @@ class ProgramClassifier(ScoreClassifier):
         checks: dict[str, Any] = {
             "accept_sparse": "csr" if tags.sparse else False,
             "ensure_all_finite": not tags.allow_nan,
-            "dtype": "numeric",
             "reset": reset,
         }
-        return validate_data(self, X, y, **checks) if reset else validate_data(self, X, **checks)
+        return validate_numbers(self, X, *([y] if reset else []), **checks)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the program.

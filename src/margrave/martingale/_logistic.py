@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from margrave._typing import Codes, Floats
-from margrave._validation import check_parameters, is_count, is_number
+from margrave._validation import check_parameters, is_count, is_number, validate_numbers
 from margrave.confusion import Objective, Preference
 from margrave.martingale._base import ScoreClassifier
 from margrave.martingale._learners import TunableLearner
@@ -161,7 +161,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
             The fitted classifier.
         """
         self._check_parameters()
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        rows, labels = validate_numbers(self, X, y, dtype=np.float64)
         samples = self._encode_samples(rows, labels, sample_weight)
         return self._fit_codes(samples.X, samples.codes, samples.weights, samples.classes)
 
@@ -180,7 +180,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        return self._class_scores(validate_data(self, X, reset=False, dtype=np.float64))
+        return self._class_scores(validate_numbers(self, X, reset=False, dtype=np.float64))
 
     def hypergradient(self, dg_dw: ArrayLike) -> Hypergradient:
         """Return the derivatives of a function g of the weights by the hyperparameters.
@@ -263,7 +263,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         check_preference(preference, owner)
         check_limits(owner, patience=patience, max_models=max_models)
         check_min_gain(min_gain, owner)
-        rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
+        rows = validate_numbers(self, X_tune, reset=False, dtype=np.float64)
         objective = make_objective(preference, y_tune, self.classes_, positive, len(rows), owner)
         tuned, result = self._tune_node(
             objective,

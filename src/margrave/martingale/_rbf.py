@@ -112,11 +112,17 @@ class TunableRBFLogistic(TunableLogistic):
         self.random_state = random_state
 
     def _fit_codes(self, X: Floats, codes: Codes, weights: Floats, classes: NDArray[Any]) -> Self:
-        self.nystroem_ = Nystroem(
+        kernel = Nystroem(
             gamma=self.gamma,
             n_components=min(self.n_landmarks, len(X)),
             random_state=self.random_state,
-        ).fit(X)
+        )
+        try:
+            self.nystroem_ = kernel.fit(X)
+        except np.linalg.LinAlgError as error:  # squared distances overflow
+            raise ValueError(
+                "TunableRBFLogistic cannot fit X with values that are too large; scale its columns."
+            ) from error
         super()._fit_codes(self.nystroem_.transform(X), codes, weights, classes)
         self.n_features_in_ = X.shape[1]
         return self

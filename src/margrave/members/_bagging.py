@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import BaggingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from margrave._validation import check_sample_weight, is_count
+from margrave._validation import check_sample_weight, is_count, validate_numbers
 
 
 class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
@@ -49,7 +49,7 @@ class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
             The fitted ensemble.
         """
         self._check_parameters()
-        rows, labels = validate_data(self, X, y, **self._validation_options())
+        rows, labels = validate_numbers(self, X, y, **self._validation_options())
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(rows), f"{type(self).__name__}.fit")
             sample_weight = weights / weights.max()  # so that their sum is finite
@@ -95,7 +95,7 @@ class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, **self._validation_options())
+        rows = validate_numbers(self, X, reset=False, **self._validation_options())
         proba: NDArray[np.float64] = self.bagging_.predict_proba(rows)
         return proba
 
@@ -113,7 +113,7 @@ class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
         """Return the member to fit on each bootstrap sample."""
 
     def _validation_options(self) -> dict[str, Any]:
-        """Return options for `validate_data`: missing values pass if the members allow them."""
+        """Return options for `validate_numbers`: missing values pass if the members allow them."""
         allow_nan = get_tags(self).input_tags.allow_nan
         return {
             "dtype": [np.float64, np.float32],

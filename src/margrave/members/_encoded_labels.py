@@ -92,6 +92,9 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
+        if not hasattr(self.estimator, "fit"):
+            owner = type(self).__name__
+            raise ParameterError.of(owner, "estimator", "a classifier", self.estimator)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if sample_weight is not None:
             owner = f"{type(self).__name__}.fit"

@@ -6,10 +6,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from margrave._typing import Flags, Floats
-from margrave._validation import Rules, check_parameters, check_sample_weight, encode_classes
+from margrave._validation import (
+    Rules,
+    check_parameters,
+    check_sample_weight,
+    encode_classes,
+    validate_numbers,
+)
 
 
 class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
@@ -61,7 +67,7 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
             The fitted classifier.
         """
         check_parameters(self, self._parameter_rules())
-        rows, labels = validate_data(self, X, y, dtype=np.float64, order="F")
+        rows, labels = validate_numbers(self, X, y, dtype=np.float64, order="F")
         self.classes_, codes = encode_classes(labels, f"{type(self).__name__}.fit")
         weights = self._check_weights(sample_weight, codes)
         weighted = weights > 0
@@ -106,7 +112,7 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
     def _validate_rows(self, X: ArrayLike) -> Floats:
         """Validate samples to predict."""
         check_is_fitted(self)
-        rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        rows: Floats = validate_numbers(self, X, reset=False, dtype=np.float64)
         return rows
 
     def _class_scores(self, scores: Floats) -> Floats:

@@ -227,6 +227,8 @@ class Scores:
         -------
         Scores
         """
+        if not parts or not all(isinstance(part, Scores) for part in parts):
+            raise TypeError("Scores.side_by_side needs a list of at least one Scores.")
         first, arrays = parts[0], {}
         for name in ("codes", "values"):
             own = [getattr(part, name) for part in parts]

@@ -29,6 +29,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
+from margrave._errors import ParameterError
 from margrave._indexing import select_columns, select_rows
 from margrave._typing import AnyFloats, AnyInts, Flags, Ints
 from margrave.committee import Committee, check_tuning, group_folds_hint, is_fraction, make_folds
@@ -128,6 +129,9 @@ class BaseSelector(Committee):
 
     def _fit_space(self, X: Any) -> None:
         """Fit the transformer to the space in which samples are compared."""
+        if self.space is not None and not hasattr(self.space, "transform"):
+            owner = type(self).__name__
+            raise ParameterError.of(owner, "space", "a transformer or None", self.space)
         self.space_ = None if self.space is None else clone(self.space).fit(X)
 
     def _to_space(self, X: Any) -> Any:

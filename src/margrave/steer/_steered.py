@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +20,7 @@ from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._messages import format_count
 from margrave._typing import Codes, Floats
-from margrave._validation import check_columns, is_number
+from margrave._validation import check_columns, check_samples, is_number
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Preference
 from margrave.martingale import NotMetWarning
@@ -50,13 +51,25 @@ LIMITS = (
 )
 """What a guarantee does not cover."""
 
-# Characters that have a meaning in Markdown or HTML, and what replaces them.
-_MARKUP = str.maketrans({"|": "/", "`": "'", "<": "(", ">": ")", "\n": " ", "\r": " ", "#": " "})
+# What begins markup in Markdown or HTML within a line: also an entity, an underscore beside a word,
+# and an address, which many renderers make a link.
+_MARKUP = re.compile(
+    r"[\\`*\[|~#$@]|<(?=[A-Za-z/!?])|&(?=[#\w])|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.",
+    re.IGNORECASE,
+)
 
 
-def _plain(text: Any) -> str:
-    """Remove markup from a user's text, for a line of Markdown."""
-    return str(text).translate(_MARKUP)
+def _escape(text: Any) -> str:
+    """Escape a user's text for a line of Markdown or a cell of a table."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(str(text).split()))
+
+
+def _code(text: Any) -> str:
+    """Write a user's text as code in a line of Markdown, between enough backquotes."""
+    line = " ".join(str(text).split())
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    edge = " " if "`" in (line[:1], line[-1:]) else ""
+    return f"{fence}{edge}{line}{edge}{fence}"
 
 
 def model_card(model: Any) -> str:
@@ -66,8 +79,8 @@ def model_card(model: Any) -> str:
     if certificate is None:
         parts.append("## Guarantee\n\nNone: this model is not certified.")
     else:
-        guarantees = "\n".join(f"- {_plain(guarantee)}" for guarantee in certificate.guarantees)
-        notes = "".join(f"\n- {note}" for note in certificate.remarks)
+        guarantees = "\n".join(f"- {_escape(guarantee)}" for guarantee in certificate.guarantees)
+        notes = "".join(f"\n- {_escape(note)}" for note in certificate.remarks)
         parts.append(
             f"## Guarantee\n\nWith confidence {certificate.confidence:.9g}, on new samples drawn "
             f"like the certification set:\n\n{guarantees}\n\nComputed by {certificate.route} on "
@@ -87,23 +100,23 @@ def model_card(model: Any) -> str:
 def _describe_model(model: Any) -> str:
     """Describe the classes, the columns, and the members with their weights."""
     scorer = model.scorer_
-    labels = ", ".join(f"`{_plain(label)}`" for label in model.classes_.tolist())
+    labels = ", ".join(_code(label) for label in model.classes_.tolist())
     lines = [f"- Classes: {labels}"]
     certificate = model.certificate_
     if certificate is not None:
         if certificate.confusion.positive is not None:
-            lines.append(f"- Positive class: `{_plain(certificate.confusion.positive)}`")
+            lines.append(f"- Positive class: {_code(certificate.confusion.positive)}")
         lines.append(
-            f"- Requested: `{certificate.requested}`; found by the strategy "
+            f"- Requested: {_code(certificate.requested)}; found by the strategy "
             f"`{certificate.strategy}`"
         )
     if model.decision_.rejects:
-        lines.append(f"- Rejects close calls: its prediction is then `{model.reject_label_}`")
+        lines.append(f"- Rejects close calls: its prediction is then {_code(model.reject_label_)}")
     encoder = scorer.committee.encoder
     if encoder is not None:
-        lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
+        lines.append("- Columns: " + _escape("; ".join(encoder.describe().splitlines())))
     members = [
-        f"{name} ({type(member).__name__}, weight {weight:.2f})"
+        f"{_escape(name)} ({type(member).__name__}, weight {weight:.2f})"
         for name, member, weight in zip(
             scorer.committee.names, scorer.committee.members, scorer.weights, strict=True
         )
@@ -114,7 +127,7 @@ def _describe_model(model: Any) -> str:
 
 def _table(matrix: Confusion, cells: Any = ()) -> str:
     """Write a confusion matrix in Markdown, with the intervals of its cells if there are any."""
-    heads = ["", *(f"predicted {_plain(label)}" for label in matrix.classes), "rejected"]
+    heads = ["", *(f"predicted {_escape(label)}" for label in matrix.classes), "rejected"]
     intervals = {
         (cell.true, cell.predicted): f" ({cell.low:.1%} to {cell.high:.1%})" for cell in cells
     }
@@ -124,7 +137,7 @@ def _table(matrix: Confusion, cells: Any = ()) -> str:
             f"{matrix[true, predicted]}{intervals.get((true, predicted), '')}"
             for predicted in (*matrix.classes, None)
         ]
-        rows.append("| " + " | ".join([f"true {_plain(true)}", *counts]) + " |")
+        rows.append("| " + " | ".join([f"true {_escape(true)}", *counts]) + " |")
     return "\n".join(rows)
 
 
@@ -267,6 +280,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def _steer(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
         """Return a new steered model, and the matrix of the tuning set."""
+        check_samples(X, "SteeredClassifier")
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:

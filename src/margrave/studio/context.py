@@ -97,11 +97,11 @@ class Studio:
         """A dialog as the page shows it, read from the store."""
         self.workspace.catch_up(owner, dialog_id)
         job = self.jobs.table.of_dialog(dialog_id)  # first: what it stores is read after it
-        row = self.store.dialog(owner, dialog_id)
+        stored = self.store.overview(owner, dialog_id)
+        row, table = stored.dialog, stored.table
         facts, choices = row.facts or {}, row.choices
-        steps = [step.record for step in self.store.steps(dialog_id)]
-        accepted = [model.record for model in self.store.acceptances(dialog_id)]
-        table = None if row.table_id is None else self.store.table(owner, row.table_id)
+        steps = [step.record for step in stored.steps]
+        accepted = [model.record for model in stored.acceptances]
         confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
         account = self.workspace.account(row)
         left, opened = 1.0, None  # what is left, and the confidence of the first guarantee

@@ -17,7 +17,7 @@ from threading import Lock
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import Select, delete, exists, func, select, update
 from sqlalchemy.orm import Session, undefer
 
 from margrave.studio._claim import claim_file
@@ -116,6 +116,25 @@ class Pieces:
     steps: Sequence[StepRow]
     acceptances: Sequence[AcceptanceRow]
     dialog: DialogRow
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A dialog with its steps, accepted models and table, all without their bytes."""
+
+    dialog: DialogRow
+    steps: Sequence[StepRow]
+    acceptances: Sequence[AcceptanceRow]
+    table: TableRow | None
+
+
+def _steps(dialog_id: str) -> Select[Any]:
+    return select(StepRow).where(StepRow.dialog_id == dialog_id).order_by(StepRow.number)
+
+
+def _acceptances(dialog_id: str) -> Select[Any]:
+    query = select(AcceptanceRow).where(AcceptanceRow.dialog_id == dialog_id)
+    return query.order_by(AcceptanceRow.number)
 
 
 def now() -> datetime:
@@ -303,6 +322,19 @@ class Store:
         with self.read() as session:
             return found(session.scalar(query), "dialog")
 
+    def overview(self, owner: str, dialog_id: str) -> Overview:
+        """Return all that is shown of a user's dialog, at one point in time."""
+        query = select(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)
+        with self.read() as session:
+            dialog = found(session.scalar(query), "dialog")
+            table_id = dialog.table_id
+            return Overview(
+                dialog,
+                session.scalars(_steps(dialog_id)).all(),
+                session.scalars(_acceptances(dialog_id)).all(),
+                None if table_id is None else _own_table(session, owner, table_id),
+            )
+
     def dialogs(self, owner: str) -> Sequence[DialogRow]:
         """Return a user's dialogs, the one that changed last first."""
         query = select(DialogRow).where(DialogRow.owner == owner)
@@ -382,15 +414,13 @@ class Store:
 
     def steps(self, dialog_id: str) -> Sequence[StepRow]:
         """Return a dialog's steps in order, without their bytes."""
-        query = select(StepRow).where(StepRow.dialog_id == dialog_id).order_by(StepRow.number)
         with self.read() as session:
-            return session.scalars(query).all()
+            return session.scalars(_steps(dialog_id)).all()
 
     def acceptances(self, dialog_id: str) -> Sequence[AcceptanceRow]:
         """Return a dialog's accepted models in order, without their bytes."""
-        query = select(AcceptanceRow).where(AcceptanceRow.dialog_id == dialog_id)
         with self.read() as session:
-            return session.scalars(query.order_by(AcceptanceRow.number)).all()
+            return session.scalars(_acceptances(dialog_id)).all()
 
     def acceptance_piece(self, dialog_id: str, number: int) -> bytes:
         """Return the bytes of an accepted model."""

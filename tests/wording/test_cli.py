@@ -158,11 +158,13 @@ def test_report(trained, snapshot):
 
 
 def test_steer_without_success(folder, snapshot):
-    ask = ("steer", "mail.csv", "--target", "spam", "--out", "m.skops", "--strategies", "move")
+    ask = ("steer", "mail.csv", "--target", "spam", "--strategies", "move")
+    (folder / "unused").mkdir()
     wanted = (
-        ("fp <= 1%",),
-        ("fp <= 0, fn <= 0", "--quiet"),
-        ("errors <= 1%, rejected <= 5%", "--quiet"),
+        ("fp <= 1%", "--out", "unused/m.skops"),
+        ("fp <= 0, fn <= 0", "--out", "unused/m.skops", "--quiet"),
+        ("errors <= 1%, rejected <= 5%", "--out", "unused/m.skops", "--quiet"),
+        ("fp <= 20%", "--out", "m.skops", "--quiet"),  # the rows are used up in this folder
     )
     assert transcript([(*ask, "--limit", *one) for one in wanted], folder) == snapshot
 

@@ -232,8 +232,6 @@ class Ledger:
     used_up
     """
 
-    __module__ = "margrave.steer"
-
     def __init__(self, target: str | None = None) -> None:
         self.target = target
         self.kept: list[Account] = []  # stays empty where a subclass keeps them elsewhere
@@ -412,8 +410,6 @@ class FileLedger(Ledger):
     ...     other.certification.used_up
     True
     """
-
-    __module__ = "margrave.steer"
 
     def __init__(self, path: str | Path, target: str | None = None) -> None:
         super().__init__(target)

@@ -2,8 +2,8 @@
 
 A case is a line of Python, so that a failure can be repeated::
 
-    from tools.audit.inputs import *
-    eval("VoteClassifier(PAIR).fit(np.full((60, 4), np.nan), y)")
+    from tools.audit.inputs import blame
+    blame("VoteClassifier(PAIR).fit(np.full((60, 4), np.nan), y)")
 
 A case holds if it gives a result, or raises an error of a kind that says what is wrong.
 """
@@ -23,21 +23,31 @@ from numpy.linalg import LinAlgError
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.tree import DecisionTreeClassifier
 from tests.test_estimators import ESTIMATORS, OTHERS, PAIR
 from tools.audit._attacks import Attack
 from tools.audit._children import Child
 
 from margrave import (
     Confusion,
+    Preference,
+    Scores,
+    catalogue,
+    compare,
+    datasets,
     fuse,
     mam,
     martingale,
     members,
+    pairs,
     select,
     steer,
 )
 from margrave.members import EncodedLabelsClassifier
-from margrave.steer import Dialog
+from margrave.steer import Dialog, Frontier
+from margrave.table import TableEncoder
 
 CLEAR = (ValueError, TypeError, ImportError, OverflowError, FloatingPointError)
 """Errors that name what is wrong: a value, a type, a missing package, a number too large."""
@@ -349,13 +359,25 @@ def _source(estimator: Any) -> str:
     return line.replace(re.sub(r"\s+", " ", repr(PAIR)), "PAIR")
 
 
-NAMES = {
-    **globals(),
-    **{name: value for module in (fuse, mam, martingale, members, select, steer)
-       for name, value in vars(module).items()},
-    **{type(step).__name__: type(step) for one in OTHERS
-       for step in vars(one).values() if hasattr(step, "get_params")},
-}  # fmt: skip
+MODULES = (catalogue, compare, datasets, fuse, mam, martingale, members, pairs, select, steer)
+KINDS = (Confusion, Preference, Scores, Dialog, Frontier, TableEncoder, EncodedLabelsClassifier)
+NAMES: dict[str, Any] = {
+    **{module.__name__.rpartition(".")[2]: module for module in MODULES},
+    **{name: getattr(module, name) for module in MODULES for name in module.__all__},
+    **{kind.__name__: kind for kind in (*KINDS, LogisticRegression, PolynomialFeatures)},
+    **{kind.__name__: kind for kind in (DecisionTreeClassifier, KNeighborsClassifier)},
+    "np": np,
+    "pd": pd,
+    "sparse": sparse,
+    "X": X,
+    "y": y,
+    "SCORES": SCORES,
+    "MATRIX": MATRIX,
+    "PAIR": PAIR,
+    "FITTED": FITTED,
+    "preferring": preferring,
+}
+"""The names that the lines use."""
 
 
 def lines_of_estimators() -> Iterator[str]:
@@ -435,7 +457,3 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
                 problem = child.run(line)
                 attack.check(problem is None, f"{line}  ->  {problem}")
             yield attack
-
-
-# Names for the lines that a linter would take for unused.
-__all__ = ["NAMES", "EncodedLabelsClassifier", "LogisticRegression", "blame", "pd", "run", "sparse"]

@@ -53,7 +53,8 @@ class Streams:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._task.cancel)
+        with contextlib.suppress(RuntimeError):  # all streams have ended, and the loop is closed
+            self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join(30)
 
     def _run(self) -> None:

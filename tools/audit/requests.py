@@ -457,7 +457,7 @@ def generated(probe: Probe, scene: Scene, n: int, number: int) -> None:
         if path != "/api/session"
     ]
     each = max(1, -(-n // (2 * len(operations))))
-    for path, method in operations:
+    for path, method in operations[:: max(1, 2 * len(operations) // n)]:
         for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
             strategy = schema[path][method].as_strategy(generation_mode=mode)
 

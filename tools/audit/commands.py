@@ -12,11 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tools.audit._attacks import Attack
-from tools.audit.model_files import model_bytes
+from tools.audit.model_files import altered_arrays, model_bytes
 from tools.audit.uploads import parquet_files, text_files
 
 SECONDS = 90.0
 CODES = (0, 2, 3, 4)  # done, bad input, not met, an alarm
+ALTERED = 6  # every so many of the altered model files
 FILES = 12  # of each kind, the first ones
 
 OPTIONS = (
@@ -29,6 +30,10 @@ STEER = ("--out", "model", "--limit", "fp <= 30%", "--strategies", "move", "--qu
 def lines(folder: Path) -> list[tuple[str, ...]]:
     """Write the files, and return the arguments of the commands."""
     (folder / "good.skops").write_bytes(model_bytes())
+    (folder / "new.csv").write_text("0,1,2,3,4,target\n" + "1,2,3,4,5,1\n" * 9)
+    altered = [content for _, content in altered_arrays(random.Random(0))]  # noqa: S311
+    for number, content in enumerate(altered[::ALTERED]):
+        (folder / f"altered_{number}.skops").write_bytes(content)
     (folder / "folder").mkdir()
     names = ["missing.csv", "folder", "/dev/null", "nonsense", "", "good.skops"]
     for kind in (text_files, parquet_files):
@@ -37,6 +42,8 @@ def lines(folder: Path) -> list[tuple[str, ...]]:
             names.append(name)
     found: list[tuple[str, ...]] = [("steer", name, "--target", "target", *STEER) for name in names]
     found += [(command, name) for command in ("card", "predict", "check") for name in names[:8]]
+    models = sorted(path.name for path in folder.glob("*.skops"))
+    found += [("predict", model, "new.csv", "--out", "out.csv") for model in models]
     bad = ("", "x", "-1", "0", "nan", "inf", "1e400", "9" * 5000, "\ud83d", "--", "a\nb")
     for option in OPTIONS:
         found += [("steer", "pima", *STEER, option, value) for value in bad[::3]]

@@ -53,7 +53,7 @@ CLEAR = (ValueError, TypeError, ImportError, OverflowError, FloatingPointError)
 """Errors that name what is wrong: a value, a type, a missing package, a number too large."""
 
 SECONDS = 30.0  # for one case on a busy machine; most take milliseconds
-FEW_WARNINGS = 3  # RuntimeWarnings of a case that are not blamed
+FEW_WARNINGS = 9  # RuntimeWarnings of a case that are not blamed; more are a storm
 
 # The names that the lines use, beside those imported above.
 

@@ -1,11 +1,13 @@
 """Hostile model files: each is loaded in a child process with limits of time and memory.
 
-It holds if the file is refused with a FileError, or gives a model that predicts, or that refuses to
-predict with a ValueError; not if the process crashes, does not end, or any other error appears.
+It holds if the file is refused with a FileError, or gives a model that predicts or raises an error
+when it does: the command line reports such a model as damaged. It fails if the process crashes or
+does not end, if code of the file is executed, or if loading raises any other error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import json
@@ -243,13 +245,9 @@ def load_and_predict(content: bytes) -> str | None:
         except Exception as error:
             found = f"load: {type(error).__name__}: {str(error)[:150]}"
         else:
-            try:
+            with contextlib.suppress(Exception):
                 model.predict(X)
-                found = None
-            except ValueError:
-                found = None
-            except Exception as error:
-                found = f"predict: {type(error).__name__}: {str(error)[:150]}"
+            found = None
         if {one.name for one in Path(folder).iterdir()} != {"model.skops"}:
             found = "a file was written: code of the model file was executed"
         os.chdir("/")
@@ -264,7 +262,7 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
             ("model files with an altered schema", altered_schemas),
             ("model files with altered arrays", altered_arrays),
         ):
-            attack = Attack(name, f"a FileError or a prediction, within {SECONDS:g} s")
+            attack = Attack(name, f"refused, or a prediction, within {SECONDS:g} s")
             files = list(kind(random.Random(seed)))  # noqa: S311
             if count is not None and count < len(files):
                 files = random.Random(seed).sample(files, count)  # noqa: S311

@@ -409,7 +409,8 @@ def rank_transform(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floa
     >>> rank_transform([10, 30, 20, 30], sample_weight=[5, 1, 1, 1])
     array([-3.,  6.,  3.,  6.])
     """
-    values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+    # As an array: scikit-learn converts objects in an array to numbers, but not those in a list.
+    values = check_array(np.asarray(y), ensure_2d=False, dtype="numeric", input_name="y")
     if values.ndim != 1:
         raise ValueError(
             f"rank_transform needs y with one number for each sample; got shape {values.shape}."

@@ -61,7 +61,7 @@ def ready(dialog, monkeypatch):
         fresh._path = None  # as no file was named yet
         fresh._history = History([dialog.history[0]])
         kept, ledger = dialog._acceptances, settings["ledger"]
-        fresh._acceptances = Acceptances(kept.certification_set, kept.rows, (), ledger=ledger)
+        fresh._acceptances = Acceptances(kept.certification_set, kept.rows, ledger=ledger)
         return fresh
 
     monkeypatch.setattr(request.Dialog, "from_data", from_data)

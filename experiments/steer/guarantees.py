@@ -24,6 +24,7 @@ from margrave.steer._acceptance import Acceptances
 from margrave.steer._certify import make_certification_set
 from margrave.steer._ledger import RowSample
 from margrave.steer._order_statistic import largest_allowed_count, samples_needed
+from margrave.steer._row_hashes import UsedRows
 
 CLASSES = {"fp": 0, "fn": 1}
 """The class whose errors a quantity counts."""
@@ -135,7 +136,11 @@ def certify_all(
     start = dialog.history[0].candidate
     rivals[START] = certify.scores(start.scorer), test.scores(start.scorer)
     certification_set = make_certification_set(
-        certify.X, certify.y, certify.committee, None, "the study"
+        certify.X,
+        certify.y,
+        certify.committee,
+        UsedRows.none_of(certify.X, together=False),
+        "the study",
     )
     y_tune = dialog._data.codes
     cases = []
@@ -145,7 +150,7 @@ def certify_all(
         for rule, names in STRATEGIES.items():
             # Each guarantee is evaluated as the only one, so each has its own ledger: a user who
             # certifies several on the same samples is refused, or uses a part of δ for each.
-            dialog._acceptances = Acceptances(certification_set, RowSample.of(certify.X), ())
+            dialog._acceptances = Acceptances(certification_set, RowSample.of(certify.X))
             dialog.goto(0)
             reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
             scorer, strategies[rule] = reply.candidate.scorer, reply.strategy

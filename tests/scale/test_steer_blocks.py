@@ -33,7 +33,7 @@ from margrave.scale import (  # noqa: E402
 )
 from margrave.scale._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
 from margrave.scale._steer import tune_rows  # noqa: E402
-from margrave.steer import Dialog, GuaranteeError, SteeredClassifier, _start  # noqa: E402
+from margrave.steer import Dialog, GuaranteeError, SplitError, SteeredClassifier, _start  # noqa: E402
 from margrave.steer._thresholds import Threshold  # noqa: E402
 
 PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
@@ -141,7 +141,7 @@ def test_another_proportion_of_the_classes_is_noted(monkeypatch, synchronous):
     numbers = [int(number) for number in re.findall(r"\d+", notes[1].replace(",", ""))]
     assert {1000 - rare, 20_000 - n, rare, n} <= set(numbers)
     fresh = scale.recertify(model, *blocks(*normal(20_000, 1, fraction=0.1), 5000)).certificate_
-    assert fresh.notes == notes[:1]
+    assert fresh.notes == ()
     found = tune_rows(
         Draw.of(*blocks(X, y, 5000), 0), estimator=Known(), guarantee=Preference("fn <= 5%")
     )
@@ -510,3 +510,34 @@ def test_equal_rows_may_be_independent(synchronous):
     assert scale.fit(model, *blocks(X, y, 1000)).certificate_.confusion.n == 600
     with pytest.raises(ValueError, match="duplicates"):
         scale.fit(model.set_params(duplicates="both"), *blocks(X, y, 1000))
+
+
+def test_a_model_of_a_collection_counts_copies_once_when_it_is_certified_again(synchronous):
+    model = SteeredClassifier(Known(), preference="fp <= 60%", random_state=0)
+    scale.fit(model, *blocks(*normal(2000, 3), 500))
+    X, y = normal(200, 5)
+    X, y = np.repeat(X, 20, axis=0), np.repeat(y, 20)
+    for again in (model.recertify(X, y), scale.recertify(model, *blocks(X, y, 500))):
+        assert again.certificate_.confusion.n == 200
+        assert any("3,800" in note for note in again.certificate_.notes)
+
+
+def test_no_copy_with_another_label_is_trained_on(synchronous):
+    X, y = normal(3000, 3)
+    X, y = np.concatenate([X, X]), np.concatenate([y, 1 - y])
+    _, found = roles_of(*blocks(X, y, 1000), certify=0.2)
+    first, second = found[:3000], found[3000:]
+    assert (first == CERTIFY).sum() > 400
+    assert not np.any(
+        (first == CERTIFY) & (second == TRAIN) | (first == TRAIN) & (second == CERTIFY)
+    )
+
+
+def test_a_row_that_fills_most_of_a_collection_is_refused(synchronous):
+    X, y = normal(3000, 3)
+    X[:2400] = 0
+    model = SteeredClassifier(Known(), preference="fp <= 60%", random_state=0)
+    with pytest.raises(SplitError, match="independent"):
+        scale.fit(model, *blocks(X, y, 1000))
+    model.set_params(duplicates="independent")
+    assert scale.fit(model, *blocks(X, y, 1000)).parts_["tune"] > 1000

@@ -19,10 +19,11 @@ from margrave.steer import (
     Dialog,
     DuplicatesWarning,
     GuaranteeError,
+    Ledger,
     SplitError,
     SteeredClassifier,
 )
-from margrave.steer._row_hashes import hash_rows, join_equal_rows, rounding_grid
+from margrave.steer._row_hashes import hash_rows, rounding_grid
 
 RANDOM = np.random.default_rng(0)
 
@@ -93,12 +94,24 @@ class TestHashes:
         assert hash_rows(np.zeros((0, 3))).shape == (0,)
         assert len(set(hash_rows(np.zeros((3, 0))))) == 1
 
-    def test_groups_that_share_a_row_become_one(self):
-        groups = np.array(["a", "a", "b", "b", "c", "d"])
-        rows = np.array([1, 2, 2, 3, 4, 3], dtype=np.uint64)
-        joined = join_equal_rows(groups, rows)
-        assert len(set(joined[[0, 1, 2, 3, 5]])) == 1
-        assert joined[4] != joined[0]
+    def test_what_other_rows_hold_does_not_matter(self):
+        few = np.array([[1], [2**53 + 2], [-5]])
+        many = np.array([[1], [2**53 + 2], [-5], [2**60]])
+        assert (hash_rows(few) == hash_rows(many)[:3]).all()
+        moments = np.array([["2020-01-01"], ["NaT"]], dtype="datetime64[D]")
+        assert (hash_rows(moments) == hash_rows(moments.astype("datetime64[ns]"))).all()
+        objects = np.array([[np.bool_(True), "a"], [10**400, "b"]], dtype=object)
+        assert hash_rows(objects)[0] == hash_rows([[1.0, "a"]])[0]
+
+    def test_numbers_that_were_read_as_text_are_numbers(self):
+        frame = pd.DataFrame({"a": ["1.50", "-2e3", "x", ".5"], "b": [1, 2, 3, 4]})
+        numbers = pd.DataFrame({"a": [1.5, -2000, np.nan, 0.5], "b": [1, 2, 3, 4]})
+        assert (hash_rows(frame) == hash_rows(numbers)).tolist() == [True, True, False, True]
+
+    def test_a_sparse_matrix_stays_as_it_is(self):
+        X = sparse.csr_matrix(([1.0, 2.0, 3.0], [0, 0, 1], [0, 2, 3]))
+        assert (hash_rows(X) == hash_rows(X.toarray())).all()
+        assert X.nnz == 3
 
 
 def repeat(X, y, times, seed=0):
@@ -142,18 +155,29 @@ class TestSplit:
     def test_of_groups_and_times(self):
         X, y = draw(400)
         X, y, of = repeat(X, y, np.full(400, 2))
-        groups = RANDOM.integers(0, 100, 800)  # the copies of a row are in different groups
-        with pytest.raises(SplitError):  # so all groups are one
-            Dialog.plan_split(X, y, groups=groups)
-        _, certify = rows_of(
-            Dialog.from_data(X, y, committee=GaussianNB(), groups=of // 4, random_state=0)
-        )
-        assert len(set(of[certify] // 4)) == len(certify)
+        for groups in (RANDOM.integers(0, 100, 800), of // 4):  # with copies in several, or in one
+            tuning, certify = rows_of(
+                Dialog.from_data(X, y, committee=GaussianNB(), groups=groups, random_state=0)
+            )
+            assert len(set(of[certify])) == len(set(groups[certify])) == len(certify)
+            assert not np.isin(of[certify], of[tuning]).any()
+            assert not np.isin(groups[certify], groups[tuning]).any()
         tuning, certify = rows_of(
             Dialog.from_data(X, y, committee=GaussianNB(), time=np.arange(800), random_state=0)
         )
         assert len(set(of[certify])) == len(certify)
         assert not np.isin(of[certify], of[tuning]).any()
+
+    @pytest.mark.parametrize("by", ["groups", "time"])
+    def test_a_certification_set_of_copies_only_is_refused(self, by):
+        X, y = draw(100)
+        X, y = np.tile(X, (5, 1)), np.tile(y, 5)
+        with pytest.raises(SplitError) as refused:
+            Dialog.plan_split(X, y, **{by: np.repeat(np.arange(5), 100)})
+        assert (refused.value.code, refused.value.fields["n"]) == (
+            "copies",
+            {"groups": 1}.get(by, 100),
+        )
 
     def test_a_class_needs_different_rows(self):
         X, y = draw(200)
@@ -174,7 +198,16 @@ class TestSplit:
         model = dialog.accept(X[400:], y[400:])
         assert model.certificate_.confusion.n == 200
         assert model.duplicates == "independent"
-        assert model.check(X, y).n_used == 0
+        assert model.check(X[400:], y[400:]).n_used == 0
+
+    def test_independent_rows_that_differ_are_known_all_the_same(self):
+        X, y = draw(600)
+        for own in (X, X.astype(np.float32)):
+            with pytest.raises(GuaranteeError) as refused:
+                Dialog.from_data(
+                    X, y, committee=GaussianNB(), certify=(own, y), duplicates="independent"
+                )
+            assert refused.value.code == "used_samples"
 
     @pytest.mark.parametrize("value", ["keep", None, True, 1])
     def test_another_value_is_refused(self, value):
@@ -276,6 +309,37 @@ class TestOwnCertificationSet:
             dialog.accept(X[300:600] * (1 + wobble), self.Y[300:600])
         assert refused.value.code == "used_samples"
         assert dialog.accept(X[600:], self.Y[600:]).certificate_.confusion.n == 200
+
+    @pytest.mark.parametrize(
+        "change",
+        [lambda X: X.astype(np.float32), lambda X: X.round(6), lambda X: X.astype(str).tolist()],
+    )
+    def test_the_same_rows_with_fewer_digits_or_as_text(self, change):
+        X, y = draw(400, columns=30)
+        with pytest.raises(GuaranteeError) as refused:
+            Dialog.from_data(X, y, committee=GaussianNB(), certify=(change(X), y))
+        assert refused.value.code == "used_samples"
+
+    def test_copies_in_it_are_noted_and_near_copies_warn(self):
+        dialog = Dialog.from_data(
+            self.X[:600], self.Y[:600], committee=GaussianNB(), certify=None, random_state=0
+        )
+        dialog.prefer("fp <= 50%")
+        X, y = np.repeat(self.X[600:], 2, axis=0), np.repeat(self.Y[600:], 2)
+        assert any("200" in note for note in dialog.accept(X, y).certificate_.notes)
+        X[::2] *= 1 + 1e-12
+        dialog.prefer("fp <= 40%")
+        dialog.ledger = Ledger()
+        with pytest.warns(DuplicatesWarning):
+            assert dialog.accept(X, y).certificate_.notes
+
+    def test_notes_are_about_the_certification_set_itself(self):
+        X, y = np.repeat(self.X[:300], 2, axis=0), np.repeat(self.Y[:300], 2)
+        dialog = Dialog.from_data(X, y, committee=GaussianNB(), random_state=0)
+        dialog.prefer("fp <= 50%")
+        assert len(dialog.accept().certificate_.notes) == 1
+        model = dialog.accept(self.X[300:], self.Y[300:])
+        assert model.certificate_.notes == ()
 
     def test_a_frame_with_its_columns_in_another_order(self):
         frame = pd.DataFrame(self.X, columns=["a", "b", "c"])

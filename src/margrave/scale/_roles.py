@@ -2,8 +2,9 @@
 
 Every row has a random key, drawn from the seed and the features of the row. Of each class, the rows
 with the largest keys are the training set, those with the smallest keys the certification set, and
-all others the tuning set. So a row has one role, whichever worker reads its block, at every pass,
-and copies of a row have the same role. Where equal rows are independent observations, the key is
+all others the tuning set. So a row has one role, whichever worker reads its block, at every pass.
+Copies of a row with the same label have the same role; copies with another label are never in the
+training set and in the certification set. Where equal rows are independent observations, the key is
 drawn from the seed and the place of the row instead.
 """
 
@@ -22,7 +23,13 @@ from margrave._typing import Codes, Floats, Ints
 from margrave.scale._blocks import Blocks
 from margrave.scale._predict import plain_rows
 from margrave.scale._sample import KeepLargest, KeyedRows
-from margrave.steer import check_duplicates, check_positive, hash_rows, random_keys
+from margrave.steer import (
+    SplitError,
+    check_duplicates,
+    check_positive,
+    hash_rows,
+    random_keys,
+)
 
 OWNER = "scale.fit(SteeredClassifier)"
 MOST_TRAINED = 100_000
@@ -47,14 +54,16 @@ class _Keys:
 
     @classmethod
     def of(cls, keys: Floats) -> _Keys:
-        return cls(len(keys), _smallest(keys, MOST_CERTIFYING), -_smallest(-keys, MOST_TRAINED))
+        largest = -_smallest(-keys, 3 * MOST_TRAINED)
+        return cls(len(keys), _smallest(keys, MOST_CERTIFYING), largest)
 
     @classmethod
     def merged(cls, parts: list[_Keys]) -> _Keys:
         smallest = np.concatenate([part.smallest for part in parts])
         largest = np.concatenate([part.largest for part in parts])
         n = sum(part.n for part in parts)
-        return cls(n, _smallest(smallest, MOST_CERTIFYING), -_smallest(-largest, MOST_TRAINED))
+        kept = -_smallest(-largest, 3 * MOST_TRAINED)
+        return cls(n, _smallest(smallest, MOST_CERTIFYING), kept)
 
 
 def _smallest(keys: Floats, most: int) -> Floats:
@@ -204,11 +213,25 @@ class Draw:
         return self._roles(training, certifying, apart)
 
     def _roles(self, training: Ints, certifying: Ints, apart: bool = False) -> Roles:
-        low = [_nth_key(keys.smallest, n) for keys, n in zip(self.keys, certifying, strict=True)]
-        high = [-_nth_key(-keys.largest, n) for keys, n in zip(self.keys, training, strict=True)]
+        both = list(zip(self.keys, training, certifying, strict=True))
+        low = np.array([_nth_key(keys.smallest, n) for keys, _, n in both])
+        high = np.array([-_nth_key(-keys.largest, n) for keys, n, _ in both])
         counts = np.stack([training, self.sizes - training - certifying, certifying])
-        ends = np.array(low), np.array(high)
-        return Roles(self.classes, self.seed, self.together, *ends, counts, apart)
+        self._check_copies(counts, low, high)
+        return Roles(self.classes, self.seed, self.together, low, high, counts, apart)
+
+    def _check_copies(self, counts: Ints, low: Floats, high: Floats) -> None:
+        """Refuse rows with so many copies, which have one role, that the sets differ much."""
+        for keys, planned, least, most in zip(self.keys, counts.T, low, high, strict=True):
+            n_train, n_certify = (keys.largest >= most).sum(), (keys.smallest <= least).sum()
+            n_tune = keys.n - n_train - n_certify
+            if n_train > 2 * planned[TRAIN] or 2 * n_tune < planned[TUNE]:
+                raise SplitError(
+                    f"{OWNER} keeps rows that are equal in all features together, and some rows "
+                    "occur so often that the sets cannot have their sizes. If equal rows are "
+                    "independent observations, set duplicates='independent'.",
+                    code="copies",
+                )
 
 
 def _nth_key(keys: Floats, n: int) -> float:

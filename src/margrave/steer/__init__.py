@@ -38,7 +38,10 @@ from margrave.steer._ledger import Grant as Grant
 from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Comparison, Reply
+from margrave.steer._row_hashes import DuplicatesWarning
 from margrave.steer._row_hashes import RowHashes as RowHashes
+from margrave.steer._row_hashes import describe_copies as describe_copies
+from margrave.steer._row_hashes import describe_near_copies as describe_near_copies
 from margrave.steer._row_hashes import hash_rows as hash_rows
 from margrave.steer._row_hashes import one_of_each as one_of_each
 from margrave.steer._row_hashes import random_keys as random_keys
@@ -50,11 +53,8 @@ from margrave.steer._scorer import SingleMember as SingleMember
 from margrave.steer._split import SplitError, SplitSizes
 from margrave.steer._split import certification_fraction as certification_fraction
 from margrave.steer._split import rates_within_classes as rates_within_classes
-from margrave.steer._start import DuplicatesWarning
 from margrave.steer._start import check_duplicates as check_duplicates
 from margrave.steer._start import check_positive as check_positive
-from margrave.steer._start import describe_copies as describe_copies
-from margrave.steer._start import describe_near_copies as describe_near_copies
 from margrave.steer._start import start_from_table as start_from_table
 from margrave.steer._steered import LIMITS as LIMITS
 from margrave.steer._steered import SteeredClassifier

@@ -23,6 +23,7 @@ from margrave.steer._certify import (
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
+from margrave.steer._row_hashes import GROUP, INDEPENDENT
 from margrave.steer._steered import SteeredClassifier, certified_model
 from margrave.steer._tuning_data import Candidate, TuningData
 
@@ -63,8 +64,6 @@ class Acceptances:
         The certification set that was set aside, if any.
     rows : RowSample or None
         Identifies the data that it was taken from.
-    notes : tuple of str
-        Notes about the samples for every certificate.
     estimator : classifier, list or None
         The estimator that the dialog was made with.
     ledger : Ledger
@@ -75,7 +74,6 @@ class Acceptances:
 
     certification_set: CertificationSet | None
     rows: RowSample | None
-    notes: tuple[str, ...]
     estimator: Any = None
     ledger: Ledger = field(default_factory=Ledger)
     accepted: list[Accepted] = field(default_factory=list)
@@ -124,7 +122,6 @@ class Acceptances:
             data,
             certification_set,
             confidence=confidence,
-            notes=self.notes,
             use=lambda name: self.ledger.use(
                 rows,
                 name=name,
@@ -139,7 +136,7 @@ class Acceptances:
             preference=str(wanted),
             positive=data.positive,
             confidence=confidence,
-            duplicates="independent" if data.used is None else "group",
+            duplicates=GROUP if data.used.together else INDEPENDENT,
         )
         self.accepted.append(Accepted(step, certification_set.name, model))
         return model

@@ -46,7 +46,13 @@ from margrave.steer._order_statistic import (
     samples_needed,
     supported_rate,
 )
-from margrave.steer._row_hashes import RowHashes, UsedRows, one_of_each
+from margrave.steer._row_hashes import (
+    RowHashes,
+    UsedRows,
+    notes_on_copies,
+    one_of_each,
+    warn_of_near_copies,
+)
 from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Threshold, best_decision, best_rejecting_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
@@ -546,6 +552,7 @@ def renew_certificate(
     scores: Floats,
     codes: Codes,
     confidence: float,
+    notes: tuple[str, ...],
     owner: str,
 ) -> tuple[Decision, Certificate]:
     """Set the decision of a certified model again, on newly labelled samples."""
@@ -565,7 +572,7 @@ def renew_certificate(
         confidence=confidence,
         delta=1 - confidence,
         number=1,
-        notes=tuple(note for note in before.notes if not note.startswith(PROPORTIONS_DIFFER)),
+        notes=notes,
         renews=before.renews or before.issued,
     )
 
@@ -582,8 +589,10 @@ class CertificationSet:
         Positions of their true classes.
     name : str
         Fingerprint that identifies the samples.
-    rows : RowHashes or None
-        The hashes of the samples; None if equal rows are independent observations.
+    rows : RowHashes
+        The hashes of the samples.
+    notes : tuple of str
+        Notes about the samples, for a certificate.
     at : ndarray or None
         Their positions in the data that the dialog was made from; None for other samples.
     """
@@ -591,7 +600,8 @@ class CertificationSet:
     X: Rows
     codes: Codes
     name: str
-    rows: RowHashes | None
+    rows: RowHashes
+    notes: tuple[str, ...] = ()
     at: Codes | None = None
 
     @classmethod
@@ -600,15 +610,16 @@ class CertificationSet:
         X: Any,
         codes: Codes,
         committee: FittedMembers,
-        rows: RowHashes | None,
+        rows: RowHashes,
+        notes: tuple[str, ...] = (),
         at: Codes | None = None,
     ) -> CertificationSet:
         """Make the set; the scores of the members identify its samples."""
-        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), rows, at)
+        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), rows, notes, at)
 
 
 def make_certification_set(
-    X: Any, y: ArrayLike, committee: FittedMembers, used: UsedRows | None, owner: str
+    X: Any, y: ArrayLike, committee: FittedMembers, used: UsedRows, owner: str
 ) -> CertificationSet:
     """Make a certification set of samples that the user passes: one of each set of equal rows.
 
@@ -617,14 +628,14 @@ def make_certification_set(
     GuaranteeError
         If some of them were used before.
     """
-    codes = encode_labels(X, y, committee.classes, owner)
-    rows = None
-    if used is not None:
-        rows = used.hash(X)
-        refuse_used_rows(used, rows, owner)
+    codes, rows = encode_labels(X, y, committee.classes, owner), used.hash(X)
+    refuse_used_rows(used, rows, owner)
+    warn_of_near_copies(rows, stacklevel=6)
+    notes = notes_on_copies(rows, used.together)
+    if used.together:
         kept = one_of_each(rows.exact, 0)
         X, codes, rows = select_rows(X, kept), codes[kept], rows[kept]
-    return CertificationSet.of(committee.encode(X), codes, committee, rows)
+    return CertificationSet.of(committee.encode(X), codes, committee, rows, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -641,7 +652,7 @@ class Certified:
         What is guaranteed and how.
     certificate : Certificate
         The certificate.
-    used : UsedRows or None
+    used : UsedRows
         All rows that the model was built from, with the certification set.
     """
 
@@ -649,7 +660,7 @@ class Certified:
     decision: Decision
     plan: Plan
     certificate: Certificate
-    used: UsedRows | None
+    used: UsedRows
 
 
 def certify(
@@ -660,7 +671,6 @@ def certify(
     certification_set: CertificationSet,
     *,
     confidence: float,
-    notes: tuple[str, ...] = (),
     use: Callable[[str], AbstractContextManager[Grant]] | None = None,
 ) -> Certified:
     """Certify a candidate: set its decision on the certification set.
@@ -675,14 +685,14 @@ def certify(
         The tuning set.
     certification_set : CertificationSet
         The certification set.
-    confidence, notes
-        As in :func:`issue_certificate`.
+    confidence : float
+        The confidence.
     use : callable, optional
         Called with the name of the request. It returns a context manager, entered for as long as
         the labels of the certification set are used, that gives what the certificate may use. By
         default this is the whole error probability.
     """
-    X, codes, rows = certification_set.X.X, certification_set.codes, certification_set.rows
+    X, codes = certification_set.X.X, certification_set.codes
     plan, scores = plan_request(wanted, candidate, data, certification_set)
     start_predictions = start.decision.predict(start.scorer.score_encoded(X))
     name = name_request(plan, scores, codes, confidence)
@@ -698,11 +708,11 @@ def certify(
             delta=grant.part,
             number=grant.number,
             earlier=grant.earlier,
-            notes=notes,
+            notes=certification_set.notes,
             start=plan.matrix(start_predictions, codes),
         )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
-    used = data.used if data.used is None or rows is None else data.used.with_rows(rows)
+    used = data.used.with_rows(certification_set.rows)
     return Certified(scorer, decision, plan, certificate, used)
 
 

@@ -37,6 +37,7 @@ from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Comparison, Reply, dialog_html
+from margrave.steer._row_hashes import GROUP, INDEPENDENT
 from margrave.steer._rows import CellRows, select_rows_of_cell
 from margrave.steer._split import SplitSizes
 from margrave.steer._start import (
@@ -199,9 +200,7 @@ class Dialog(Saved):
         """Begin the history with the model at the start."""
         self._data = start.data
         self._sizes = start.sizes
-        self._acceptances = Acceptances(
-            start.certify, rows, start.notes, start.estimator, ledger or Ledger()
-        )
+        self._acceptances = Acceptances(start.certify, rows, start.estimator, ledger or Ledger())
         candidate = start.candidate
         matrix = self._data.matrix(candidate.predictions)
         first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=candidate)
@@ -942,7 +941,7 @@ class Dialog(Saved):
     @property
     def duplicates(self) -> str:
         """Whether equal rows are copies of one observation ("group") or "independent" ones."""
-        return "independent" if self._data.used is None else "group"
+        return GROUP if self._data.used.together else INDEPENDENT
 
     # The certified model
 

@@ -7,7 +7,10 @@ have equal hashes with a probability of 3e-8.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import prod
@@ -17,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 from sklearn.utils import check_random_state
 
 from margrave._indexing import lazy_rows
@@ -25,15 +27,29 @@ from margrave._typing import Codes, Floats
 
 Hashes = NDArray[np.uint64]
 
-# A larger fraction of nearly equal rows is no chance, even with a single column.
+GROUP, INDEPENDENT = "group", "independent"
+"""What equal rows are: copies of one observation, or independent observations."""
+
+# A larger fraction of nearly equal rows is no chance.
 MAX_BY_CHANCE = 0.005
-_DIGITS = 6  # nearly equal: equal up to a millionth of the scale of the column
+# Nearly equal: equal up to so many digits below the scale of each column. Numbers in single
+# precision or with six decimals are then equal to what they were made from, in most rows. A single
+# column of different numbers needs more digits, or rows would be equal by chance.
+_DIGITS, _DIGITS_OF_ONE = 4, 6
 _EXACT = 2**53  # larger integers are not exact as floats
+_NUMBERS = Real | np.bool_
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")  # written as text
 _MISSING, _INTEGER = np.uint64(0x6D697373696E67), np.uint64(0x696E7465676572)
 # Odd numbers and shifts of the finalizer of SplitMix64 (Steele et al., 2014).
 _STEP, _FIRST, _SECOND = (
     np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
+
+
+class DuplicatesWarning(UserWarning):
+    """Rows of a table are nearly equal, and may be copies of one observation."""
+
+    __module__ = "margrave.steer"
 
 
 def hash_rows(X: Any, grid: Floats | None = None) -> Hashes:
@@ -42,8 +58,8 @@ def hash_rows(X: Any, grid: Floats | None = None) -> Hashes:
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, ...)
-        The rows. Numbers are compared as numbers (1, 1.0 and True are equal), all missing values
-        are equal, and everything else is compared as text without spaces around it.
+        The rows. Numbers are compared as numbers (1, 1.0, True and the text "1" are equal), all
+        missing values are equal, and everything else is compared as text without spaces around it.
     grid : ndarray of shape (n_columns,), default=None
         Numbers are rounded to multiples of these, from :func:`rounding_grid`. None and 0 are
         without rounding.
@@ -66,10 +82,19 @@ def rounding_grid(X: Any) -> Floats:
     """Compute for each column the multiples to round to, relative to the scale of the column.
 
     The scale is the median distance of the values from their median, among the values that differ
-    from it. The multiple is a power of ten, about a million times smaller. It is 0 for a column
-    that is constant, or not of numbers.
+    from it. The multiple is a power of ten, about 10,000 times smaller; a million times unless at
+    least two columns have mostly different numbers. It is 0 for a column that is constant, or not
+    of numbers.
     """
-    return np.array([_grid_step(values) for values in _columns(X)], dtype=np.float64)
+    columns = list(_columns(X))
+    scales = np.array([_scale(values) for values in columns], dtype=np.float64)
+    n_continuous = sum(
+        scale > 0 and 2 * len(np.unique(values)) > len(values)
+        for scale, values in zip(scales, columns, strict=True)
+    )
+    digits = _DIGITS if n_continuous > 1 else _DIGITS_OF_ONE
+    steps = 10.0 ** (np.floor(np.log10(np.where(scales > 0, scales, 1.0))) - digits)
+    return np.where(scales > 0, steps, 0.0)
 
 
 def random_keys(rows: Hashes, seed: int) -> Floats:
@@ -91,15 +116,6 @@ def one_of_each(rows: Hashes | Codes, random_state: Any) -> Codes:
     shuffled = check_random_state(random_state).permutation(len(rows))
     first = np.unique(rows[shuffled], return_index=True)[1]
     return np.sort(shuffled[first])
-
-
-def join_equal_rows(groups: NDArray[Any], rows: Hashes) -> Codes:
-    """Return larger groups: two groups become one if a row of one equals a row of the other."""
-    group, equal = (np.unique(of, return_inverse=True)[1] for of in (groups, rows))
-    n = group.max() + 1
-    size = n + equal.max() + 1
-    links = sparse.coo_array((np.ones(len(group)), (group, n + equal)), shape=(size, size))
-    return np.asarray(csgraph.connected_components(links)[1][group], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +150,12 @@ class RowHashes:
         return len(self.exact) - len(np.unique(self.exact))
 
     @property
+    def fraction_equal(self) -> float:
+        """Fraction of the rows that equal another one, up to the rounding."""
+        _, counts = np.unique(self.rounded, return_counts=True)
+        return float(counts[counts > 1].sum() / max(len(self), 1))
+
+    @property
     def n_near_copies(self) -> int:
         """Number of different rows that nearly equal an earlier row; 0 if it may be chance."""
         n = len(np.unique(self.exact)) - len(np.unique(self.rounded))
@@ -146,6 +168,9 @@ class UsedRows:
 
     Attributes
     ----------
+    together : bool
+        Whether equal rows are copies of one observation, so that no row may equal one of these.
+        Otherwise as many may as by chance.
     columns : list of str or None
         The names of the columns, if they have any.
     grid : ndarray of shape (n_columns,)
@@ -154,16 +179,17 @@ class UsedRows:
         The hashes of the rows.
     """
 
+    together: bool
     columns: list[str] | None
     grid: Floats
     rows: RowHashes
 
     @classmethod
-    def none_of(cls, X: Any) -> UsedRows:
+    def none_of(cls, X: Any, together: bool) -> UsedRows:
         """Use no rows yet; X determines the names and the scale of the columns."""
         names = list(getattr(X, "columns", [])) or None
         none = np.zeros(0, dtype=np.uint64)
-        return cls(names, rounding_grid(X), RowHashes(none, none))
+        return cls(together, names, rounding_grid(X), RowHashes(none, none))
 
     def hash(self, X: Any) -> RowHashes:
         """Hash rows, to compare them with these; columns are matched by name."""
@@ -172,14 +198,55 @@ class UsedRows:
         return RowHashes(hash_rows(X), hash_rows(X, self.grid))
 
     def count(self, rows: RowHashes) -> int:
-        """Count the rows that equal one of these, or nearly do so more often than by chance."""
+        """Count the rows that equal one of these, or nearly do, more often than by chance."""
+        n = len(rows)
         equal = int(np.isin(rows.exact, self.rows.exact).sum())
         near = int(np.isin(rows.rounded, self.rows.rounded).sum())
-        return near if near - equal > MAX_BY_CHANCE * len(rows) else equal
+        found = near if near - equal > MAX_BY_CHANCE * n else equal
+        chance = 0.0 if self.together else self.rows.fraction_equal
+        by_chance = n * chance + 3 * np.sqrt(n * chance * (1 - chance))
+        return found if found > by_chance else 0
 
     def with_rows(self, rows: RowHashes) -> UsedRows:
         """Add rows."""
         return replace(self, rows=RowHashes.joined([self.rows, rows]))
+
+
+def describe_copies(n: int, duplicates: str) -> str:
+    """Describe rows that equal others, and what they mean for a guarantee."""
+    rows = "1 row equals an earlier row" if n == 1 else f"{n:,} rows equal an earlier row"
+    if duplicates == INDEPENDENT:
+        return f"{rows} in all features; equal rows count as independent observations."
+    return (
+        f"{rows} in all features; equal rows were kept together, and the certification set has "
+        "one of each, so rates are over different rows."
+    )
+
+
+def describe_near_copies(n: int) -> str:
+    """Describe rows that nearly equal others, and what to do."""
+    rows = "1 row nearly equals another" if n == 1 else f"{n:,} rows nearly equal others"
+    return (
+        f"{rows}, after rounding to the scale of each column. If they are copies, a guarantee "
+        "is too optimistic: remove them."
+    )
+
+
+def notes_on_copies(rows: RowHashes, together: bool) -> tuple[str, ...]:
+    """Describe the copies and near copies of rows, for a certificate."""
+    notes = []
+    if rows.n_copies:
+        notes.append(describe_copies(rows.n_copies, GROUP if together else INDEPENDENT))
+    if rows.n_near_copies:
+        notes.append(describe_near_copies(rows.n_near_copies))
+    return tuple(notes)
+
+
+def warn_of_near_copies(rows: RowHashes, stacklevel: int) -> None:
+    """Warn if there are near copies."""
+    if rows.n_near_copies:
+        message = describe_near_copies(rows.n_near_copies)
+        warnings.warn(message, DuplicatesWarning, stacklevel=stacklevel)
 
 
 def _count_rows(X: Any) -> int:
@@ -215,38 +282,39 @@ def _columns(X: Any) -> Iterator[NDArray[Any]]:
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
     """Convert objects to numbers, if all of them are numbers or None."""
-    if values.dtype != object or not all(isinstance(one, Real | None) for one in values):
+    if values.dtype != object or not all(isinstance(one, _NUMBERS | None) for one in values):
         return values
-    return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
+    try:
+        return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
+    except OverflowError:  # an integer that no float can hold
+        return values
 
 
-def _grid_step(values: NDArray[Any]) -> float:
+def _scale(values: NDArray[Any]) -> float:
     if values.dtype.kind not in "iuf":
         return 0.0
     numbers = values[np.isfinite(values)].astype(np.float64)
-    if not len(numbers):
-        return 0.0
-    distances = np.abs(numbers - np.median(numbers))
+    distances = np.abs(numbers - np.median(numbers)) if len(numbers) else numbers
     distances = distances[distances > 0]
-    if not len(distances):
-        return 0.0
-    return float(10.0 ** (np.floor(np.log10(np.median(distances))) - _DIGITS))
+    return float(np.median(distances)) if len(distances) else 0.0
 
 
 def _hash_values(values: NDArray[Any], step: float | Floats = 0.0) -> Hashes:
     """Hash each value of a column; 0 only for the number 0."""
     kind = values.dtype.kind
     if kind in "mM":
-        hashed = _mix(values.view(np.int64).astype(np.uint64) ^ _INTEGER)
+        moments = values.astype(f"{values.dtype.str[:3]}[us]").view(np.int64)  # of any unit
+        hashed = _mix(moments.astype(np.uint64) ^ _INTEGER)
         return np.where(np.isnat(values), _MISSING, hashed)
     if kind not in "biuf":
         return _hash_objects(values)
-    if kind in "iu" and len(values) and max(-int(values.min()), int(values.max())) > _EXACT:
-        return _mix(values.astype(np.uint64) ^ _INTEGER)
     numbers = values.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         numbers = np.where(step > 0, np.round(numbers / step), numbers) + 0.0  # no negative zero
     hashed = np.where(numbers == 0, np.uint64(0), _mix(numbers.view(np.uint64)))
+    if kind in "iu":
+        exact = _mix(values.astype(np.uint64) ^ _INTEGER)
+        return np.where((values > _EXACT) | (values < -_EXACT), exact, hashed)
     return np.where(np.isnan(numbers), _MISSING, hashed)
 
 
@@ -263,17 +331,20 @@ def _hash_objects(values: NDArray[Any]) -> Hashes:
 
 
 def _hash_object(value: Any) -> int:
-    if isinstance(value, Real):
-        return int(_hash_values(np.array([float(value)]))[0])
     text = str(value).strip()
     if value is None or text in ("", "<NA>", "NaT"):
         return int(_MISSING)
+    if isinstance(value, _NUMBERS) or _NUMBER.fullmatch(text):
+        with suppress(OverflowError):  # an integer that no float can hold is hashed as text
+            return int(_hash_values(np.array([float(value)]))[0])
     raw = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(raw, digest_size=8).digest(), "little")
 
 
 def _hash_sparse(X: Any, grid: Floats | None) -> Hashes:
-    X.sum_duplicates()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     step = 0.0 if grid is None else grid[X.indices]
     hashed = _place(_hash_values(X.data, step), X.indices.astype(np.uint64))
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashed, dtype=np.uint64)])

@@ -6,9 +6,9 @@ members trained without it. Alternatively, a fraction of them is only used for t
 samples is never split. With a time, the certification set contains the latest samples, and members
 predict samples that are later than those they were trained on.
 
-Rows with equal features may be copies of one observation. The split keeps them together, and the
-certification set has one of them: a copy in the training set would make its prediction too good,
-and a copy in the certification set would count one observation twice.
+Rows with equal features may be copies of one observation. The certification set has one of them,
+and none of which a copy was trained on: that would make its prediction too good, and a copy in the
+certification set would count one observation twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SplitError(MargraveError):
     Attributes
     ----------
     code : str
-        "one_class", "too_few_samples" (of a class), "groups" or "time".
+        "one_class", "too_few_samples" (of a class), "copies", "groups" or "time".
     fields : dict
         The class ``label``, its number of samples ``n`` and the number ``needed``, as far as the
         message mentions them.
@@ -73,7 +73,7 @@ class SplitSizes:
     copies : int
         Rows that equal an earlier row in all features.
     near_copies : int
-        Different rows that equal an earlier row up to a millionth of the scale of each column; 0
+        Different rows that equal an earlier row after rounding to the scale of each column; 0
         if they are fewer than one in 200 rows, which may be chance.
     """
 
@@ -223,14 +223,11 @@ def split_rows(
         Size of a separate tuning set, as a fraction of the other samples; None for folds.
     equal : ndarray of shape (n,) or None
         The number of the set of equal rows that each sample belongs to; None if all rows differ.
-        It is not used with groups, which have to contain their equal rows.
     """
     if time is not None:
         latest = _latest_rows(time, fraction)
         build, certify = np.flatnonzero(~latest), np.flatnonzero(latest)
-        if equal is not None:
-            certify = certify[~np.isin(equal[certify], equal[build])]
-            certify = certify[one_of_each(equal[certify], random_state)]
+        certify = _without_copies(certify, build, equal, random_state)
         if len(np.unique(y[build])) < len(np.unique(y)):
             raise SplitError(
                 "Steering by time needs samples of each class that are earlier than the "
@@ -244,9 +241,9 @@ def split_rows(
     build, certify = np.arange(len(y)), np.arange(0)
     if fraction > 0 and groups is None:
         build, certify = _draw_rows(y, fraction, random_state, equal)
-        certify = certify if equal is None else certify[one_of_each(equal[certify], random_state)]
     elif fraction > 0 and groups is not None:
         build, certify = _split_groups(y, fraction, groups, check_random_state(random_state))
+    certify = _without_copies(certify, build, equal, random_state)
     build, certify = np.sort(build), np.sort(certify)
     groups = None if groups is None else groups[build]
     equal = None if equal is None else equal[build]
@@ -254,6 +251,22 @@ def split_rows(
         tuning = _tuning_set(y[build], tune, groups, None, random_state, equal)
         return Split(build, certify, [], tuning)
     return Split(build, certify, tuning_folds(y[build], groups, equal))
+
+
+def _without_copies(certify: Codes, build: Codes, equal: Codes | None, random_state: Any) -> Codes:
+    """Return a certification set without copies of the other rows, and one of each of its own."""
+    if equal is None or not len(certify):
+        return certify
+    different = certify[~np.isin(equal[certify], equal[build])]
+    if not len(different):
+        raise SplitError(
+            f"Steering needs rows for the certification set that differ from all other rows; all "
+            f"{len(certify):,} equal one of them in all features. If equal rows are independent "
+            "observations, set duplicates='independent'.",
+            code="copies",
+            n=len(certify),
+        )
+    return different[one_of_each(equal[different], random_state)]
 
 
 def _draw_rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +23,15 @@ from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import CertificationSet, make_certification_set, refuse_used_rows
 from margrave.steer._default_committee import default_committee
-from margrave.steer._row_hashes import RowHashes, UsedRows, join_equal_rows, one_of_each
+from margrave.steer._row_hashes import (
+    GROUP,
+    INDEPENDENT,
+    RowHashes,
+    UsedRows,
+    notes_on_copies,
+    one_of_each,
+    warn_of_near_copies,
+)
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import (
     Split,
@@ -42,13 +49,6 @@ from margrave.table import TableEncoder
 _MIN_PER_CLASS = 10
 PROGRAM = "martingale"
 PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
-GROUP, INDEPENDENT = "group", "independent"
-
-
-class DuplicatesWarning(UserWarning):
-    """Rows of a table are nearly equal, and may be copies of one observation."""
-
-    __module__ = "margrave.steer"
 
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
@@ -152,8 +152,6 @@ class DialogStart:
         The number of samples in each set.
     certify : CertificationSet or None
         The certification set, if there is one.
-    notes : tuple of str
-        Remarks about the samples, for the certificate.
     estimator : classifier, list of classifiers or None
         The model that is steered, unfitted.
     """
@@ -163,7 +161,6 @@ class DialogStart:
     scores: Floats
     sizes: SplitSizes
     certify: CertificationSet | None = None
-    notes: tuple[str, ...] = ()
     estimator: Any = None
 
     @property
@@ -192,8 +189,8 @@ class TableSplit:
         Which rows are for training, tuning and certification.
     rows : RowHashes
         The hashes of all rows.
-    used : UsedRows or None
-        The rows for training and tuning; None if equal rows are independent observations.
+    used : UsedRows
+        The rows for training and tuning.
     equal : ndarray of shape (n_samples,) or None
         The set of equal rows of each sample; None if all differ, or are independent.
     """
@@ -206,7 +203,7 @@ class TableSplit:
     time: NDArray[Any] | None
     parts: Split
     rows: RowHashes
-    used: UsedRows | None
+    used: UsedRows
     equal: Codes | None
 
     @property
@@ -264,11 +261,9 @@ def start_from_model(
     if alone:
         X_tune = select_columns(X_tune, None, pairs[0][0], model)
     groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
-    used = UsedRows.none_of(X_tune) if check_duplicates(duplicates, owner) else None
-    equal = None
-    if used is not None:
-        rows = used.hash(X_tune)
-        used, (groups, equal) = used.with_rows(rows), _keep_together(groups, rows)
+    used = UsedRows.none_of(X_tune, check_duplicates(duplicates, owner))
+    rows = used.hash(X_tune)
+    used, equal = used.with_rows(rows), _sets_of_equal(rows) if used.together else None
     folds = tuning_folds(codes, groups, equal)
     columns = describe_columns(X_tune)
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
@@ -310,7 +305,7 @@ def split_table(
     labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
     n, together = len(labels), check_duplicates(duplicates, owner)
-    used = UsedRows.none_of(X)
+    used = UsedRows.none_of(X, together)
     rows = used.hash(X)
     distinct = one_of_each(rows.exact, 0) if together else np.arange(n)
     hint = "" if len(distinct) == n else _EQUAL_HINT
@@ -325,9 +320,7 @@ def split_table(
             allowed="None, if time is set",
             received="both",
         )
-    equal = None
-    if together:
-        groups, equal = _keep_together(groups, rows)
+    equal = _sets_of_equal(rows) if together else None
     own_set = isinstance(certify, tuple) and len(certify) == 2
     counted = codes[distinct]
     if groups is not None and isinstance(certify, str):
@@ -343,8 +336,8 @@ def split_table(
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
     parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
-    known = used.with_rows(rows[parts.build]) if together else None
-    return TableSplit(labels, codes, classes, positive, groups, time, parts, rows, known, equal)
+    used = used.with_rows(rows[parts.build])
+    return TableSplit(labels, codes, classes, positive, groups, time, parts, rows, used, equal)
 
 
 _EQUAL_HINT = (
@@ -353,15 +346,9 @@ _EQUAL_HINT = (
 )
 
 
-def _keep_together(
-    groups: NDArray[Any] | None, rows: RowHashes
-) -> tuple[NDArray[Any] | None, Codes | None]:
-    """Return groups that contain their equal rows, or the sets of equal rows without groups."""
-    if not rows.n_copies:
-        return groups, None
-    if groups is not None:
-        return join_equal_rows(groups, rows.exact), None
-    return None, np.unique(rows.exact, return_inverse=True)[1]
+def _sets_of_equal(rows: RowHashes) -> Codes | None:
+    """Return the number of each row's set of equal rows; None if all rows differ."""
+    return np.unique(rows.exact, return_inverse=True)[1] if rows.n_copies else None
 
 
 def start_from_table(
@@ -397,7 +384,7 @@ def start_from_table(
         duplicates=duplicates,
         random_state=random_state,
     )
-    if isinstance(certify, tuple) and split.used is not None:  # before minutes of training
+    if isinstance(certify, tuple):  # before minutes of training
         refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
@@ -416,7 +403,7 @@ def start_from_table(
     )
     certification_set, sizes = _certification_set(X, certify, split, fitted), split.sizes
     if sizes.near_copies:
-        warnings.warn(describe_near_copies(sizes.near_copies), DuplicatesWarning, stacklevel=4)
+        warn_of_near_copies(split.rows, stacklevel=5)
     if isinstance(certify, tuple) and certification_set is not None:  # the user's own samples
         by_class = np.bincount(certification_set.codes, minlength=len(split.classes)).tolist()
         own = dict(zip(split.classes.tolist(), by_class, strict=True))
@@ -425,7 +412,6 @@ def start_from_table(
         _score_start(data),
         sizes=sizes,
         certify=certification_set,
-        notes=_notes(split, groups is not None, sizes),
         estimator=clone_untrained(committee if names is None else _with_encoder(members)),
     )
 
@@ -493,8 +479,8 @@ def _certification_set(
         return make_certification_set(X, y, committee, split.used, "Dialog.from_data")
     if not len(at):
         return None
-    encoded = committee.encode(select_rows(X, at))
-    return CertificationSet.of(encoded, split.codes[at], committee, split.rows[at], at)
+    encoded, rows, notes = committee.encode(select_rows(X, at)), split.rows[at], _notes(split)
+    return CertificationSet.of(encoded, split.codes[at], committee, rows, notes, at)
 
 
 def _catalogue_names(committee: Any) -> list[str] | None:
@@ -611,34 +597,10 @@ def _single_scorer(committee: FittedMembers, raw: Floats) -> Scorer:
     return Scorer(committee, combine, decimals_for(combine(raw)))
 
 
-def describe_copies(n: int, duplicates: str) -> str:
-    """Describe rows that equal others, and what they mean for a guarantee."""
-    rows = "1 row equals an earlier row" if n == 1 else f"{n:,} rows equal an earlier row"
-    if duplicates == INDEPENDENT:
-        return f"{rows} in all features; equal rows count as independent observations."
-    return (
-        f"{rows} in all features; equal rows were kept together, and the certification set has "
-        "one of each, so rates are over different rows."
-    )
-
-
-def describe_near_copies(n: int) -> str:
-    """Describe rows that nearly equal others, and what to do."""
-    rows = "1 row nearly equals another" if n == 1 else f"{n:,} rows nearly equal others"
-    return (
-        f"{rows}, up to a millionth of the scale of each column. If they are copies, a guarantee "
-        "promises too much: remove them from the table."
-    )
-
-
-def _notes(split: TableSplit, has_groups: bool, sizes: SplitSizes) -> tuple[str, ...]:
+def _notes(split: TableSplit) -> tuple[str, ...]:
     """Describe, for the certificate, how the certification set was determined."""
-    notes = []
-    if sizes.copies:
-        notes.append(describe_copies(sizes.copies, INDEPENDENT if split.used is None else GROUP))
-    if sizes.near_copies:
-        notes.append(describe_near_copies(sizes.near_copies))
-    if has_groups:
+    notes = list(notes_on_copies(split.rows, split.used.together))
+    if split.groups is not None:
         notes.append(
             "groups were kept together; the certification set has one sample of each group, so "
             "rates are over groups."

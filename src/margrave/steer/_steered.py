@@ -34,7 +34,16 @@ from margrave.steer._certify import (
     renew_certificate,
 )
 from margrave.steer._files import Saved
-from margrave.steer._row_hashes import RowHashes, UsedRows, one_of_each
+from margrave.steer._row_hashes import (
+    GROUP,
+    INDEPENDENT,
+    RowHashes,
+    UsedRows,
+    hash_rows,
+    notes_on_copies,
+    one_of_each,
+    warn_of_near_copies,
+)
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
 from margrave.steer._start import fit_unsteered, start_from_table
 from margrave.steer._strategies import Search, get_strategies
@@ -316,7 +325,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             data,
             start.certify,
             confidence=self.confidence,
-            notes=start.notes,
         )
         return certified_model(certified), tuning
 
@@ -672,8 +680,13 @@ def score_samples(model: SteeredClassifier, X: Any) -> Floats:
 
 
 def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
-    """Hash samples, to compare them with those of a model; None if it does not know its own."""
-    return None if model._used is None else model._used.hash(X)
+    """Hash samples, to find copies among them and in the rows of a model; None for neither."""
+    if model._used is not None:
+        return model._used.hash(X)
+    if model.duplicates == INDEPENDENT:
+        return None
+    exact = hash_rows(X)
+    return RowHashes(exact, exact)
 
 
 def check_matrix(
@@ -702,11 +715,18 @@ def recertify_scores(
     level = certificate.confidence if confidence is None else confidence
     check_confidence(level, owner)
     used = model._used
-    if used is not None and rows is not None:
-        refuse_used_rows(used, rows, owner)
-        used, kept = used.with_rows(rows), one_of_each(rows.exact, 0)
-        scores, codes = scores[kept], codes[kept]
-    decision, new = renew_certificate(certificate, plan, scores, codes, level, owner)
+    notes: tuple[str, ...] = ()
+    if rows is not None:
+        if used is not None:
+            refuse_used_rows(used, rows, owner)
+            used = used.with_rows(rows)
+        together = model.duplicates == GROUP
+        notes = notes_on_copies(rows, together)
+        warn_of_near_copies(rows, stacklevel=4)
+        if together:
+            kept = one_of_each(rows.exact, 0)
+            scores, codes = scores[kept], codes[kept]
+    decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner)
     params = model.get_params(deep=False)
     return make_model(model.scorer_, decision, plan, new, used, **params)
 

@@ -90,9 +90,8 @@ class TuningData:
         The encoded samples, as the members take them.
     trained_on : bool
         Whether the tuning set is also the training set; its predictions are then out-of-fold.
-    used : UsedRows or None
+    used : UsedRows
         The rows that the members were trained on, as far as they are known, and the tuning set.
-        None if new rows may equal them by chance.
     in_time : bool
         Whether the samples are in the order of time, so that no member may be trained on later
         ones.
@@ -107,7 +106,7 @@ class TuningData:
     folds: list[tuple[Codes, Codes]]
     X: Rows
     trained_on: bool
-    used: UsedRows | None
+    used: UsedRows
     in_time: bool = False
     at: Codes | None = None
 

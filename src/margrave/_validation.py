@@ -66,12 +66,7 @@ def encode_classes(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], NDArray[n
 def check_sample_weight(
     sample_weight: ArrayLike, n_samples: int, owner: str
 ) -> NDArray[np.float64]:
-    """Check for one finite weight per sample, none negative and not all zero.
-
-    A weight counts samples: 2 is a row twice, also in a penalised loss, as in scikit-learn. Weights
-    that no number of rows can have, and whose squares or sums may leave the range of floats, have
-    a meaning only relative to each other; they are scaled to the mean 1.
-    """
+    """Check for one finite weight per sample, none negative and not all zero."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(
@@ -80,6 +75,17 @@ def check_sample_weight(
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         _raise_bad_weights(owner, float(weights.min()), float(weights.max()))
+    return weights
+
+
+def read_sample_weight(sample_weight: ArrayLike, n_samples: int, owner: str) -> NDArray[np.float64]:
+    """Check the weights of all samples of a fit, and bring them into a range that is safe to add.
+
+    A weight counts samples: 2 is a row twice, also in a penalised loss, as in scikit-learn. Weights
+    that no number of rows can have, and whose squares or sums may leave the range of floats, have
+    a meaning only relative to each other; they are scaled to the mean 1.
+    """
+    weights = check_sample_weight(sample_weight, n_samples, owner)
     largest = weights.max()
     if not 1 / _MOST_ROWS <= largest <= _MOST_ROWS:
         weights = weights / largest

@@ -32,12 +32,12 @@ from margrave._typing import Codes, Flags, Floats
 from margrave._validation import (
     check_columns,
     check_labels,
-    check_sample_weight,
     check_samples,
     common_input_tags,
     fitted_classes,
     member_features,
     name_members,
+    read_sample_weight,
 )
 from margrave.scores import Ask, Scores, each_proba
 
@@ -191,7 +191,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         """Return one finite weight per sample, or None."""
         if sample_weight is None:
             return None
-        return check_sample_weight(sample_weight, n_samples, f"{type(self).__name__}.fit")
+        return read_sample_weight(sample_weight, n_samples, f"{type(self).__name__}.fit")
 
     def _one_per_member(self, parameter: str) -> NDArray[np.float64]:
         """Return a parameter that holds a weight per member: none negative, not all zero."""

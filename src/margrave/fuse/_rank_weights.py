@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from margrave import _labels
 from margrave._errors import ParameterError
 from margrave._typing import Flags, Floats, Ints
-from margrave._validation import check_sample_weight, is_count, is_number
+from margrave._validation import is_count, is_number, read_sample_weight
 from margrave.fuse._solvers import Extremes, Solution, hard_margin, soft_margin
 from margrave.fuse._tail import (
     WeightedScores,
@@ -176,7 +176,7 @@ def rank_margin_weights(
         )
     weight = None
     if sample_weight is not None:
-        weight = check_sample_weight(sample_weight, len(values), _OWNER)
+        weight = read_sample_weight(sample_weight, len(values), _OWNER)
     oracle = ArrayOracle.of(values, is_positive, weight, settings)
     check_both_classes(positive, len(oracle.positive_rows), len(oracle.negative_rows))
     check_constant_members(oracle.score_range, names, stacklevel=3)

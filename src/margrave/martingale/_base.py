@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
-from margrave._validation import check_sample_weight, encode_classes
+from margrave._validation import encode_classes, read_sample_weight
 
 
 class EncodedSamples(NamedTuple):
@@ -96,7 +96,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator, ABC):
         owner = f"{type(self).__name__}.fit"
         weights = np.ones(len(y))
         if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, len(y), owner)
+            weights = read_sample_weight(sample_weight, len(y), owner)
             kept = np.flatnonzero(weights)
             X, y, weights = select_rows(X, kept), y[kept], weights[kept]
         classes, codes = encode_classes(y, owner)

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._validation import check_sample_weight, is_count, validate_numbers
+from margrave._validation import is_count, read_sample_weight, validate_numbers
 
 
 class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
@@ -51,7 +51,7 @@ class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
         self._check_parameters()
         rows, labels = validate_numbers(self, X, y, **self._validation_options())
         if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, len(rows), f"{type(self).__name__}.fit")
+            weights = read_sample_weight(sample_weight, len(rows), f"{type(self).__name__}.fit")
             sample_weight = weights / weights.max()  # so that their sum is finite
         self.bagging_ = BaggingClassifier(
             self._bagged(),

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
 from margrave._errors import ParameterError
-from margrave._validation import check_sample_weight
+from margrave._validation import read_sample_weight
 
 
 class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
@@ -98,7 +98,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if sample_weight is not None:
             owner = f"{type(self).__name__}.fit"
-            sample_weight = check_sample_weight(sample_weight, len(labels), owner)
+            sample_weight = read_sample_weight(sample_weight, len(labels), owner)
         named = {
             "sample_weight": sample_weight,
             "eval_set": None if eval_set is None else self._encode_sets(eval_set),

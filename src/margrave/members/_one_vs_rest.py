@@ -12,8 +12,8 @@ from margrave._typing import Flags, Floats
 from margrave._validation import (
     Rules,
     check_parameters,
-    check_sample_weight,
     encode_classes,
+    read_sample_weight,
     validate_numbers,
 )
 
@@ -129,7 +129,7 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
         """Check for finite weights, none negative, with a sum above 0 in every class."""
         if sample_weight is None:
             return np.ones(len(codes))
-        weights = check_sample_weight(sample_weight, len(codes), f"{type(self).__name__}.fit")
+        weights = read_sample_weight(sample_weight, len(codes), f"{type(self).__name__}.fit")
         # Only the ratios matter, and a sum of finite weights may overflow.
         weights = np.asarray(weights / weights.max())
         sums = np.bincount(codes, weights=weights)

@@ -839,6 +839,33 @@ class TestListeners:
         assert len(seen) == 3
         assert seen[0] != seen[1] != seen[2]
 
+    def test_many_listeners_leave_the_store_to_others(self, bench, monkeypatch):
+        bench.hold()
+        job, _ = bench.hold()  # it waits, so that its listeners have to look into the store
+        looks = []
+        find = bench.jobs.table.find
+
+        def counted(owner, job_id):
+            looks.append(job_id)
+            return find(owner, job_id)
+
+        monkeypatch.setattr(bench.jobs.table, "find", counted)
+
+        async def hear(records):
+            async for _ in records:
+                pass
+
+        async def many():
+            hearing = [asyncio.ensure_future(hear(bench.jobs.follow(job))) for _ in range(100)]
+            await asyncio.sleep(4)
+            for one in hearing:
+                one.cancel()
+            await asyncio.gather(*hearing, return_exceptions=True)
+
+        asyncio.run(many())
+        # Each looks once at once. If all looked every half second, there would be 800 looks.
+        assert 100 <= len(looks) < 300
+
     def test_many_listeners_in_several_loops_get_the_same_end(self, bench):
         job, work = bench.hold()
         ready, ends = threading.Barrier(4), []

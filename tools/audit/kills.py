@@ -21,10 +21,7 @@ from tools.audit._attacks import Attack
 from tools.audit._studio import FAST, Server, served
 from tools.system import postgresql
 
-TABLE = b"a,b,target\n" + b"".join(
-    b"%d,%d,%s\n" % (i * 7919 % 101, i % 13, b"yes" if (i * 7919 % 101) + i % 13 > 55 else b"no")
-    for i in range(900)
-)
+ROWS = 900
 LONGEST = 6.0  # seconds until a kill
 
 
@@ -63,10 +60,17 @@ def _lasting(step: dict[str, Any]) -> Any:
     return step["preference"], step["after"], step.get("parent")
 
 
+def new_table(rng: random.Random) -> bytes:
+    """A table with rows that no other one has, so that no other dialog has certified them."""
+    rows = [(rng.random(), rng.random()) for _ in range(ROWS)]
+    lines = [f"{a},{b},{'yes' if a + b / 4 > 0.7 else 'no'}" for a, b in rows]
+    return "\n".join(["a,b,target", *lines]).encode()
+
+
 def work(user: Client, notes: Notes, rng: random.Random) -> None:
     """Use the studio without a pause, until the connection breaks."""
     while True:
-        uploaded = user.http.post("/api/tables", files={"file": ("table.csv", TABLE)})
+        uploaded = user.http.post("/api/tables", files={"file": ("table.csv", new_table(rng))})
         table = uploaded.raise_for_status().json()["id"]
         notes.tables.add(table)
         body = {"table": table, "target": "target", "members": FAST, "seed": rng.randrange(1000)}

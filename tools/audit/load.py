@@ -25,6 +25,7 @@ USERS, DIALOGS, STREAMS = 10, 40, 230
 READ, MEMORY, CANCEL = 0.5, 1 << 30, 2.0
 """Limits: seconds of a read (95th percentile), bytes, seconds until a training is cancelled."""
 
+PAUSE = 1.0  # seconds, at most, between two reads of a user
 SLOW = ["svm", "extra-trees", "gradient-boosting"]
 VIEWS = ("", "/frontier", "/members", "/guarantee", "/winners")
 
@@ -93,9 +94,10 @@ def train(user: Client, n: int) -> list[str]:
 
 
 def read(user: Client, dialogs: list[str], n: int, rng: random.Random) -> list[float]:
-    """Read views of a user's dialogs; return the seconds of each."""
+    """Read views of a user's dialogs, with pauses as a person makes; return the seconds of each."""
     seconds = []
     for _ in range(n):
+        sleep(rng.uniform(0, PAUSE))
         start = perf_counter()
         user.ok(rng.choice(dialogs) + rng.choice(VIEWS))
         seconds.append(perf_counter() - start)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
+from random import uniform
 from time import monotonic
 from typing import Any
 
@@ -29,6 +30,7 @@ Work = Callable[[JobRow, "Handle"], None]
 BEAT, ALONE = 1.0, 5.0  # seconds between two looks at the store, if it is shared and if not
 PRUNE = 3600.0  # seconds between two deletions of old jobs
 LOOK = 0.5  # seconds after which a listener looks at a job that has reported nothing
+LOOKERS = 10  # listeners that look so often; if there are more, each waits longer
 PACE = 0.1  # seconds between two reports of progress
 
 _log = logging.getLogger(__name__)
@@ -235,8 +237,15 @@ class Jobs:
                 if record["state"] not in ("waiting", "running"):
                     return
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK):
+                    async with asyncio.timeout(self._pause()):
                         await news.wait()
+
+    def _pause(self) -> float:
+        """Seconds until a listener looks again, so that all of them leave the store to others."""
+        with self._lock:
+            n_listeners = sum(map(len, self._listeners.values()))
+        # At random, so that listeners that began together do not look together.
+        return LOOK * max(1.0, n_listeners / LOOKERS * uniform(0.5, 1.5))  # noqa: S311
 
     def _look(self, job: JobRow, sent: Record) -> Record:
         """The current record of a job; a job whose dialog was deleted is cancelled."""

@@ -213,7 +213,7 @@ def _print_result(outcome: Outcome, options: Namespace, ledger: Path | None) -> 
 
 def _check_paths(paths: dict[str, Path | None], data: str) -> None:
     """Check, before minutes of training, that the files can be written."""
-    owners = {Path(data).resolve(): "DATA"}
+    owners = {Path(os.path.realpath(data)): "DATA"}
     for option, path in paths.items():
         if path is None:
             continue

@@ -541,6 +541,50 @@ class TestSharing:
         assert not certified(dialog)
 
 
+class TestRecertify:
+    def test_without_a_ledger_each_certificate_is_the_first(self):
+        model = begin(*TABLE).accept()
+        for confidence in (0.95, 0.9):
+            new = model.recertify(*samples(300, 7), confidence=confidence).certificate_
+            assert (new.number, new.delta) == (1, pytest.approx(1 - confidence))
+        with pytest.raises(ParameterError, match="reserve"):
+            model.recertify(*samples(300, 7), reserve=True)
+
+    def test_the_same_samples_are_used_up(self):
+        ledger, new = Ledger(), samples(300, 7)
+        models = [begin(*TABLE, seed=seed).accept() for seed in range(3)]
+        first = models[0].recertify(*new, ledger=ledger)
+        assert (first.certificate_.number, first.certificate_.delta) == (1, pytest.approx(0.05))
+        again = models[0].recertify(*new, ledger=ledger)  # the same request
+        assert again.certificate_ == first.certificate_
+        for model in models[1:]:
+            with pytest.raises(GuaranteeError) as refused:
+                model.recertify(*new, ledger=ledger)
+            assert refused.value.code == "used_up"
+        assert models[1].recertify(*samples(300, 8), ledger=ledger).certificate_.number == 1
+
+    def test_those_that_reserve_share_the_error_probability(self):
+        ledger, new = Ledger(), samples(300, 7)
+        found = [
+            begin(*TABLE, seed=seed)
+            .accept()
+            .recertify(*new, ledger=ledger, reserve=True)
+            .certificate_
+            for seed in range(3)
+        ]
+        assert [one.number for one in found] == [1, 2, 3]
+        assert [one.delta for one in found] == pytest.approx([0.025, 0.0125, 0.00625])
+        assert [use.outcome for use in found[2].earlier] == ["certified", "certified"]
+
+    def test_a_dialog_and_a_recertification_share_the_account(self):
+        ledger, new = Ledger(), samples(300, 7)
+        model = begin(*TABLE).accept()
+        assert begin(*TABLE, "fn <= 20%", ledger=ledger).accept(*new)
+        with pytest.raises(GuaranteeError) as refused:
+            model.recertify(*new, ledger=ledger)
+        assert refused.value.code == "used_up"
+
+
 class TestFile:
     def test_it_is_shared_by_path(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

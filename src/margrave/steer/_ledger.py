@@ -29,16 +29,16 @@ from margrave.steer._files import FileError
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import Hashes, hash_rows
 
-# The number of hashes that stand for the rows of a table. For a table of n > 8,192 rows and m of its
-# rows, about r = 8,192 m / n rows can be compared: 82 for 10,000 of a million. The fraction of known
-# rows has a standard error of at most 0.5 / √r, which is 0.0055 for the whole table; no row at all
-# can be compared, and the m rows seem to be new, with probability exp(-r).
+# The number of hashes that stand for the rows of a table. Of m rows of a table of n > 8,192 rows,
+# about r = 8,192 m / n can be compared with it: 82 of 10,000 rows of a million. The standard error
+# of the fraction of known rows is at most 0.5 / √r, or 0.006 if m = n. With probability exp(-r) no
+# row can be compared, and the data seem to be new.
 _KEPT = 8192
-# Data belong to an account if it knows this fraction of their rows. Usually it knows all of them, or
-# none. It knows a half of a table with as many new rows, and a half of the hashes if the choice of
-# features differs (the account has two hashes of each row: of the features, and of the complete
-# table); a quarter is left if both happen. A few rows that are in two tables by chance or by mistake
-# do not make them the same data.
+# Data belong to an account that knows this fraction of their rows. It knows a half of a table to
+# which as many new rows were added, and a half of the hashes of a table with another choice of
+# features (a row has two hashes: of the features, and of the complete table). A quarter is below
+# both, by more than the error above. A few rows that two tables have in common by chance or by
+# mistake do not make them the same data.
 _SAME = 0.25
 _FORMAT = 1  # of the file of a ledger
 

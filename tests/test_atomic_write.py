@@ -92,9 +92,20 @@ def test_only_a_regular_file_is_replaced(tmp_path, name):
     assert [one.name for one in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "pipe.csv", "."])
+@pytest.mark.parametrize("links", [["one.csv"], ["one.csv", "two.csv"]])
+def test_a_link_to_itself_is_left_alone(tmp_path, links):
+    for link, target in zip(links, [*links[1:], links[0]], strict=True):
+        (tmp_path / link).symlink_to(target)
+    with pytest.raises(OSError, match=r"one\.csv"):
+        write_table(FRAME, tmp_path / "one.csv")
+    assert sorted(one.name for one in tmp_path.iterdir()) == links
+    assert all(one.is_symlink() for one in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "pipe.csv", "loop.csv", "."])
 def test_the_command_refuses_at_once_what_it_cannot_replace(tmp_path, place):
     os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
     command = [sys.executable, "-m", "margrave", "data", "iris", "--out", place]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert ran.returncode == 2

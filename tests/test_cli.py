@@ -631,6 +631,19 @@ def test_damaged_models_write_nothing(run, trained, tmp_path):
     assert not (tmp_path / "a.csv").exists()
 
 
+@pytest.mark.parametrize("fault", [MemoryError, RuntimeError, TypeError, LookupError])
+@pytest.mark.parametrize("command", ["predict", "check"])
+def test_a_model_is_not_blamed_for_the_faults_of_reading(run, trained, monkeypatch, command, fault):
+    def fail(*_, **__):
+        raise fault("not the model")
+
+    mail(20).to_csv("new.csv", index=False)
+    monkeypatch.setattr("margrave.app.tables.read_table", fail)
+    options = ["--target", "spam"] if command == "check" else []
+    with pytest.raises(fault, match="not the model"):
+        run(command, trained / "model.skops", "new.csv", *options)
+
+
 def test_more_classes_and_rejects(run, tmp_path):
     from sklearn.linear_model import LogisticRegression
 

@@ -169,6 +169,15 @@ def test_answers_to_a_folder_behind_a_link(run, mails, model, tmp_path):
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
 
 
+def test_answers_to_a_folder_are_not_written_to_a_link_to_itself(run, mails, model, tmp_path):
+    (tmp_path / "loop").symlink_to("loop", target_is_directory=True)
+    code, _, err = run("predict", model, "mails", "--out", "loop")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--out" in err
+    assert (tmp_path / "loop").is_symlink()
+    assert not (tmp_path / "loop.part").exists()
+
+
 def test_a_file_that_cannot_be_answered_leaves_no_answers(run, mails, model, tmp_path):
     broken(mails / "1.parquet")
     code, _, err = run("predict", model, "mails", "--out", "answers")

@@ -18,7 +18,8 @@ def resolve_file(path: Path) -> Path:
     Raises
     ------
     OSError
-        If it is a folder, a pipe, a device or a stream, or if it may not be written.
+        If it is a folder, a pipe, a device, a stream or a link to itself, or if it may not be
+        written.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Name a file instead.")
@@ -27,7 +28,9 @@ def resolve_file(path: Path) -> Path:
             f"{path} is a device, a pipe or a stream, which the finished file cannot replace. Name "
             "a regular file instead."
         )
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # Path.resolve raises a RuntimeError for some loops
+    if target.is_symlink():
+        raise OSError(f"{path} is a link that leads back to itself. Name a regular file instead.")
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(f"{path} is read-only. Name another file, or make this one writable.")
     return target

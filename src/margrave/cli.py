@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
 
-# What wrong input never raises, but a model with wrong content does.
-_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError)
+# What a model with wrong content raises when it is used.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
 
 # The options and arguments that give the parameters of the library.
 _OPTIONS = {
@@ -213,7 +213,7 @@ def _print_result(outcome: Outcome, options: Namespace, ledger: Path | None) -> 
 
 def _check_paths(paths: dict[str, Path | None], data: str) -> None:
     """Check, before minutes of training, that the files can be written."""
-    owners = {Path(data).resolve(): "DATA"}
+    owners = {Path(os.path.realpath(data)): "DATA"}
     for option, path in paths.items():
         if path is None:
             continue
@@ -243,15 +243,24 @@ def _check_text_format(path: Path, options: Namespace) -> None:
         )
 
 
-@contextmanager
-def _load_model(path: Path) -> Iterator[SteeredClassifier]:
-    """Load a model; report it as damaged if the block fails for a reason that no input has."""
-    from margrave.steer import FileError, SteeredClassifier
+def _load_model(path: Path) -> SteeredClassifier:
+    from margrave.steer import SteeredClassifier
 
-    model = SteeredClassifier.load(path)
+    return SteeredClassifier.load(path)
+
+
+@contextmanager
+def _use_model(path: Path) -> Iterator[None]:
+    """Report a model as damaged if using it fails; the block does nothing else.
+
+    The rows of a folder are read block by block while the model is used, so that some faults of
+    reading them are reported as well.
+    """
     try:
-        yield model
+        yield
     except _FAULTS as error:
+        from margrave.steer import FileError
+
         raise FileError(
             f"{path.name!r} cannot be used: it is damaged, or another version of a package wrote "
             f"it ({type(error).__name__}: {error}). Train and save the model again.",
@@ -269,13 +278,16 @@ def predict(options: Namespace) -> int:
     _check_text_format(new, options)
     if not new.is_dir():
         _check_paths({"--out": out}, str(new))
-    with _load_model(options.model) as classifier, _use_cluster(options.cluster):
+    classifier = _load_model(options.model)
+    with _use_cluster(options.cluster):
         if new.is_dir():
-            record = predict_folder(classifier, new, out)
+            with _use_model(options.model):
+                record = predict_folder(classifier, new, out)
         else:
             table = read_table(new, encoding=options.encoding, decimal=options.decimal)
-            X, ignored = select_features(classifier, table)
-            predictions = predict_rows(classifier, X)
+            with _use_model(options.model):
+                X, ignored = select_features(classifier, table)
+                predictions = predict_rows(classifier, X)
             if out is not None:
                 write_table(predictions, out)
             rejected = int(predictions["rejected"].sum())
@@ -303,12 +315,14 @@ def check(options: Namespace) -> int:
 
     labelled, target = options.labelled, options.target
     _check_text_format(labelled, options)
-    with _load_model(options.model) as classifier:
-        if labelled.is_dir():
+    classifier = _load_model(options.model)
+    if labelled.is_dir():
+        with _use_model(options.model):
             result = check_folder(classifier, labelled, target)
-        else:
-            frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
-            table = Table(frame, labelled.name, labelled, encoding=options.encoding)
+    else:
+        frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
+        table = Table(frame, labelled.name, labelled, encoding=options.encoding)
+        with _use_model(options.model):
             y = read_labels(table, target, classifier.classes_)
             X, _ = select_features(classifier, table.frame.drop(columns=target))
             result = classifier.check(X, y)
@@ -320,7 +334,8 @@ def check(options: Namespace) -> int:
 
 def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
-    with _load_model(options.model) as classifier:
+    classifier = _load_model(options.model)
+    with _use_model(options.model):
         text = classifier.model_card()
     sys.stdout.write(replace_control(text))
     return 0

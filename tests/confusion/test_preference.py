@@ -481,6 +481,69 @@ def test_limits_on_many_classes_take_little_memory():
     assert peak < 50 * 2**20  # a dense row of the matrix for each limit would take 240 MB
 
 
+def is_met(bounds, matrix):
+    """By definition: each fraction has a base, and each amount is within its limit."""
+    for bound in bounds:
+        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        if bound.is_fraction and not base:
+            return False
+        limit = bound.limit * base if bound.is_fraction else bound.limit
+        if not (amount <= limit if bound.at_most else amount >= limit):
+            return False
+    return True
+
+
+ROWS = [row for row in itertools.product(range(4), repeat=3) if sum(row) == 3]
+ALL_OF_3 = [Confusion(rows, classes=["a", "b"]) for rows in itertools.product(ROWS, repeat=2)]
+WORDS = ["fp", "fn", "recall(a)", "precision", "errors", "rejected", "alarms", "accuracy"]
+LIMITS = ["<= 0", "<= 1", "<= 30%", ">= 2", ">= 50%", ">= 90%"]
+TEXTS = [
+    f"{word} {limit}"
+    for word, limit in itertools.product(WORDS, LIMITS)
+    if "%" in limit or word not in {"recall(a)", "precision", "accuracy"}
+]
+
+
+@given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=10, unique=True))
+def test_a_conflict_is_minimal(texts):
+    """Against all matrices of 3 and 3 samples: no bound of a conflict can be left out."""
+    try:
+        preference = Preference(", ".join(texts))
+    except PreferenceError:  # a conflict for any class sizes
+        return
+    feasible = any(is_met(preference.all_bounds, matrix) for matrix in ALL_OF_3)
+    if feasible:
+        preference.check(ALL_OF_3[0])
+        return
+    with pytest.raises(PreferenceError) as refused:
+        preference.check(ALL_OF_3[0])
+    named = refused.value.fields["bounds"]
+    conflict = [bound for bound in preference.all_bounds if str(bound) in named]
+    assert not any(is_met(conflict, matrix) for matrix in ALL_OF_3)
+    for bound in conflict:
+        fewer = [other for other in conflict if other is not bound]
+        assert any(is_met(fewer, matrix) for matrix in ALL_OF_3)
+
+
+@pytest.mark.parametrize("at", [0, 100, 197])
+def test_a_conflict_among_many_bounds_takes_few_programs(monkeypatch, at):
+    import scipy.optimize
+
+    solve, programs = scipy.optimize.milp, []
+
+    def count(*args, **options):
+        programs.append(args)
+        return solve(*args, **options)
+
+    monkeypatch.setattr(scipy.optimize, "milp", count)
+    texts = [f"fp(a) <= {limit}" for limit in range(100, 297)]
+    texts[at:at] = ["errors <= 5"]
+    with pytest.raises(PreferenceError) as refused:
+        Preference(", ".join([*texts, "errors >= 6"]))
+    assert refused.value.fields["bounds"] == ["errors <= 5", "errors >= 6"]
+    assert len(programs) <= 4 * 8 + 2  # 4 log₂ n for a conflict of two, and the first ones
+
+
 def seconds_of_conflict(word):
     others = ", ".join(f"recall(c{number}) >= 1%" for number in range(20))
     start = time.thread_time()

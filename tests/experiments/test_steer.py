@@ -171,7 +171,7 @@ class TestGuarantees:
 
     def test_an_outcome_is_that_of_the_accepted_model(self, cases, dialog, parts, held_out):
         dialog.goto(0)
-        dialog.ledger.kept.clear()
+        dialog.ledger.in_memory.clear()
         dialog._acceptances.accepted.clear()
         dialog.prefer("fn <= 10%")
         model = dialog.accept(parts.X_certify, parts.y_certify, confidence=rivals.CONFIDENCE)

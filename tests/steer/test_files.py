@@ -326,6 +326,21 @@ def test_a_file_cannot_say_where_its_dialog_saves_itself(dialog, tmp_path):
     assert names_in(tmp_path) == ["mine.txt"]
 
 
+@pytest.mark.parametrize("module", ["margrave.steer._ledger", "margrave.steer"])
+def test_a_file_that_names_a_ledger_in_a_file_is_refused(dialog, module):
+    def rename_ledgers(node):
+        for one in node if isinstance(node, list) else node.values():
+            if isinstance(one, dict | list):
+                rename_ledgers(one)
+        if isinstance(node, dict) and node.get("__class__") == "Ledger":
+            node |= {"__class__": "FileLedger", "__module__": module}
+
+    with pytest.raises(FileError) as refused:
+        Dialog.from_bytes(with_schema(dialog.to_bytes(), rename_ledgers))
+    assert refused.value.code == "untrusted"
+    assert refused.value.fields["types"] == [f"{module}.FileLedger"]
+
+
 # Reading what is not ours
 
 

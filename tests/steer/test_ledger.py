@@ -440,6 +440,20 @@ class TestSharing:
         both = begin(np.concatenate([X, X_new]), np.concatenate([y, y_new]), ledger=ledger)
         assert not certified(both)
 
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_a_use_in_two_ledgers_is_not_refunded(self, order):
+        """The same request is known with a half of the error probability, and with all of it."""
+        rows, ledger = RowSample.of(TABLE[0]), Ledger()
+        uses = [
+            Use(0.05, "2026-01-02", "fp <= 1%", "certified", "request"),
+            Use(0.025, "2026-01-01", "fp <= 1%", "unfinished", "request"),
+        ][::order]
+        ledger.add([Account(0.05, rows, None, (use,)) for use in uses])
+        account = ledger.account(rows)
+        assert account.used_up
+        (use,) = account.uses
+        assert (use.part, use.outcome) == (0.05, "certified")
+
     def test_another_target_has_an_account_of_its_own(self, tmp_path):
         path = tmp_path / "ledger.json"
         numbers = [
@@ -527,6 +541,50 @@ class TestSharing:
         assert not certified(dialog)
 
 
+class TestRecertify:
+    def test_without_a_ledger_each_certificate_is_the_first(self):
+        model = begin(*TABLE).accept()
+        for confidence in (0.95, 0.9):
+            new = model.recertify(*samples(300, 7), confidence=confidence).certificate_
+            assert (new.number, new.delta) == (1, pytest.approx(1 - confidence))
+        with pytest.raises(ParameterError, match="reserve"):
+            model.recertify(*samples(300, 7), reserve=True)
+
+    def test_the_same_samples_are_used_up(self):
+        ledger, new = Ledger(), samples(300, 7)
+        models = [begin(*TABLE, seed=seed).accept() for seed in range(3)]
+        first = models[0].recertify(*new, ledger=ledger)
+        assert (first.certificate_.number, first.certificate_.delta) == (1, pytest.approx(0.05))
+        again = models[0].recertify(*new, ledger=ledger)  # the same request
+        assert again.certificate_ == first.certificate_
+        for model in models[1:]:
+            with pytest.raises(GuaranteeError) as refused:
+                model.recertify(*new, ledger=ledger)
+            assert refused.value.code == "used_up"
+        assert models[1].recertify(*samples(300, 8), ledger=ledger).certificate_.number == 1
+
+    def test_those_that_reserve_share_the_error_probability(self):
+        ledger, new = Ledger(), samples(300, 7)
+        found = [
+            begin(*TABLE, seed=seed)
+            .accept()
+            .recertify(*new, ledger=ledger, reserve=True)
+            .certificate_
+            for seed in range(3)
+        ]
+        assert [one.number for one in found] == [1, 2, 3]
+        assert [one.delta for one in found] == pytest.approx([0.025, 0.0125, 0.00625])
+        assert [use.outcome for use in found[2].earlier] == ["certified", "certified"]
+
+    def test_a_dialog_and_a_recertification_share_the_account(self):
+        ledger, new = Ledger(), samples(300, 7)
+        model = begin(*TABLE).accept()
+        assert begin(*TABLE, "fn <= 20%", ledger=ledger).accept(*new)
+        with pytest.raises(GuaranteeError) as refused:
+            model.recertify(*new, ledger=ledger)
+        assert refused.value.code == "used_up"
+
+
 class TestFile:
     def test_it_is_shared_by_path(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -535,15 +593,50 @@ class TestFile:
         path = tmp_path / "ledger.json"
         assert not certified(begin(*TABLE, seed=1, ledger=FileLedger(path)))
 
-    def test_a_dialog_in_a_file_knows_its_ledger(self, tmp_path):
-        dialog = begin(*TABLE, ledger=FileLedger(tmp_path / "ledger.json"))
-        dialog.save(tmp_path / "dialog.skops")
+    def test_a_saved_dialog_names_no_file(self, tmp_path):
+        folder = tmp_path / "ledgers"
+        folder.mkdir()
+        begin(*TABLE, ledger=FileLedger(folder / "ledger.json")).save(tmp_path / "dialog.skops")
+        for file in folder.iterdir():
+            file.unlink()
+        assert certified(Dialog.load(tmp_path / "dialog.skops"))
+        assert not list(folder.iterdir())
+
+    def test_a_saved_dialog_knows_what_was_used(self, tmp_path):
+        dialog = begin(*TABLE, ledger=FileLedger(tmp_path / "ledger.json", "spam"))
         dialog.accept()
+        dialog.save(tmp_path / "dialog.skops")
+        (tmp_path / "ledger.json").unlink()
         again = Dialog.load(tmp_path / "dialog.skops")
         again.prefer("fn <= 20%", strategies=["move"])
         assert not certified(again)
-        again.ledger = FileLedger(tmp_path / "other.json")
-        assert certified(again)
+
+    def test_a_loaded_dialog_can_be_connected_again(self, tmp_path):
+        ledger = FileLedger(tmp_path / "ledger.json")
+        dialog = begin(*TABLE, ledger=ledger)
+        dialog.save(tmp_path / "dialog.skops")
+        assert isinstance(dialog.ledger, FileLedger)
+        dialog.accept()
+        again = Dialog.load(tmp_path / "dialog.skops")
+        again.prefer("fn <= 20%", strategies=["move"])
+        again.check_accept()  # it was saved before the use
+        again.ledger = ledger
+        assert not certified(again)
+
+    def test_a_link_to_the_file_is_the_same_ledger(self, tmp_path):
+        (tmp_path / "one").mkdir()
+        (tmp_path / "two").mkdir()
+        link, path = tmp_path / "two/link.json", tmp_path / "one/ledger.json"
+        link.symlink_to(path)
+        assert certified(begin(*TABLE, ledger=FileLedger(link)))
+        assert not certified(begin(*TABLE, seed=1, ledger=FileLedger(path)))
+        assert [file.name for file in link.parent.iterdir()] == ["link.json"]  # no lock of its own
+
+    def test_a_place_that_cannot_be_written_is_refused_at_once(self, tmp_path):
+        with pytest.raises(ParameterError, match="path"):
+            FileLedger(tmp_path / "missing/ledger.json")
+        with pytest.raises(OSError, match="folder"):
+            FileLedger(tmp_path)
 
     @pytest.mark.parametrize(
         "content", ["", "{", "[]", '{"format": 9, "accounts": []}', '{"format": 1}', "cut"]
@@ -563,13 +656,12 @@ class TestFile:
     def test_a_file_that_is_gone_is_no_empty_ledger(self, tmp_path):
         path = tmp_path / "ledger.json"
         dialog = begin(*TABLE, ledger=FileLedger(path))
-        dialog.autosave(tmp_path / "dialog.skops")
         dialog.accept()
         path.unlink()
-        for one in (dialog, Dialog.load(tmp_path / "dialog.skops")):
-            one.prefer("fn <= 20%", strategies=["move"])
+        dialog.prefer("fn <= 20%", strategies=["move"])
+        for act in (dialog.accept, lambda: dialog.save(tmp_path / "dialog.skops")):
             with pytest.raises(FileError) as refused:
-                one.accept()
+                act()
             assert refused.value.code == "missing"
 
     def test_a_process_that_is_killed_leaves_its_use(self, tmp_path):
@@ -662,4 +754,11 @@ def run_python(script, *arguments):
 def test_the_share_of_known_rows_is_estimated_for_large_tables(first, n, share):
     X = np.random.default_rng(0).normal(size=(60_000, 1))
     account, rows = RowSample.of(X[:40_000]), RowSample.of(X[first : first + n])
-    assert account.knows(rows) == pytest.approx(share, abs=0.08)
+    assert account.known_fraction(rows) == pytest.approx(share, abs=0.05)
+
+
+def test_a_small_part_of_a_large_table_is_recognized():
+    X = np.random.default_rng(0).normal(size=(500_000, 1))
+    account = RowSample.of(X)
+    for start in range(0, 10_000, 500):
+        assert account.known_fraction(RowSample.of(X[start : start + 500])) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
     _check_out(out)
     frame: Any = open_folder(new).frame
     ignored = list_ignored(model, frame)
-    target = out.resolve()
+    target = Path(os.path.realpath(out))
     temporary = target.with_name(f"{target.name}.part")
     try:
         temporary.mkdir()
@@ -120,6 +121,8 @@ def _check_out(out: Path) -> None:
         problem = f"must name a new or an empty folder; {out} exists."
     elif not out.absolute().parent.is_dir():
         problem = f"must be in a folder that exists; there is no {out.parent}."
+    elif Path(os.path.realpath(out)).is_symlink():
+        problem = f"must name a new folder; {out} is a link that leads back to itself."
     else:
         return
     raise _unusable_folder(out, problem)

@@ -35,15 +35,25 @@ class UnknownMatrix:
 def find_conflict(
     bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None = None
 ) -> tuple[Bound, ...]:
-    """Find a minimal set of bounds that no matrix meets together; empty if one meets them all."""
+    """Find a minimal set of bounds that no matrix meets together; empty if one meets them all.
+
+    A conflict of c among n bounds takes about 2 c log₂(n / c) integer programs (QuickXplain,
+    Junker, 2004). Of several conflicts it is the one with the latest bounds.
+    """
+
+    def explain(fixed: list[Bound], bounds: list[Bound], has_new: bool) -> list[Bound]:
+        """Return the bounds that are needed, in addition to the fixed ones, for a conflict."""
+        if has_new and not is_feasible(fixed, matrix, sizes):
+            return []
+        if len(bounds) == 1:
+            return bounds
+        early, late = bounds[: len(bounds) // 2], bounds[len(bounds) // 2 :]
+        needed = explain(fixed + late, early, has_new=True)
+        return needed + explain(fixed + needed, late, has_new=bool(needed))
+
     if is_feasible(bounds, matrix, sizes):
         return ()
-    conflict = list(bounds)
-    for bound in bounds:
-        fewer = [other for other in conflict if other is not bound]
-        if not is_feasible(fewer, matrix, sizes):
-            conflict = fewer
-    return tuple(conflict)
+    return tuple(explain([], list(bounds), has_new=False))
 
 
 def is_feasible(

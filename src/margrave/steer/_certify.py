@@ -554,27 +554,34 @@ def renew_certificate(
     confidence: float,
     notes: tuple[str, ...],
     owner: str,
+    use: Callable[..., AbstractContextManager[Grant]] | None = None,
 ) -> tuple[Decision, Certificate]:
-    """Set the decision of a certified model again, on newly labelled samples."""
+    """Set the decision of a certified model again, on newly labelled samples.
+
+    With `use`, called with the name of the request, it may use what the entered context gives.
+    """
     if fingerprint(scores, codes) == before.samples:
         raise GuaranteeError(
             f"{owner} needs samples that no step has used; got the certification set of the "
             "current certificate. Pass newly labelled samples.",
             code="used_samples",
         )
-    return issue_certificate(
-        plan,
-        scores,
-        codes,
-        requested=before.requested,
-        strategy=before.strategy,
-        tuning=before.tuning,
-        confidence=confidence,
-        delta=1 - confidence,
-        number=1,
-        notes=notes,
-        renews=before.renews or before.issued,
-    )
+    name = name_request(plan, scores, codes, confidence)
+    with nullcontext(Grant(1 - confidence)) if use is None else use(name=name) as grant:
+        return issue_certificate(
+            plan,
+            scores,
+            codes,
+            requested=before.requested,
+            strategy=before.strategy,
+            tuning=before.tuning,
+            confidence=confidence,
+            delta=grant.part,
+            number=grant.number,
+            earlier=grant.earlier,
+            notes=notes,
+            renews=before.renews or before.issued,
+        )
 
 
 @dataclass(frozen=True, eq=False)

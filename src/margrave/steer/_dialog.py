@@ -417,6 +417,14 @@ class Dialog(Saved):
         """Restore the state; autosave is off, whatever a file says."""
         self.__dict__.update(_without(state, "_given", "_path"))
 
+    def _for_file(self) -> Self:
+        """Return the dialog with the accounts of its ledger: a file names no other file."""
+        if type(self.ledger) is Ledger:
+            return self
+        dialog = copy(self)
+        dialog._acceptances = replace(self._acceptances, ledger=self.ledger.snapshot())
+        return dialog
+
     @property
     def classes(self) -> tuple[Any, ...]:
         """The classes."""
@@ -962,7 +970,12 @@ class Dialog(Saved):
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger, which knows the certification data that are used up; it can be replaced."""
+        """The ledger, which knows the certification data that are used up; it can be replaced.
+
+        The file of a dialog holds the accounts as they are when it is saved, and not where a
+        :class:`FileLedger` or a ledger of your own keeps them. After :meth:`load`, connect it
+        again: ``dialog.ledger = FileLedger(path)``.
+        """
         return self._acceptances.ledger
 
     @ledger.setter
@@ -1143,7 +1156,7 @@ class Dialog(Saved):
             "schema_version": SCHEMA_VERSION,
             "position": self.position,
             "undone": list(self.undone),
-            "accounts": [account.to_dict() for account in self.ledger.kept],
+            "accounts": [account.to_dict() for account in self.ledger.in_memory],
             "accepted": [{"step": one.step, "samples": one.samples} for one in self.accepted],
         }
 

@@ -50,13 +50,14 @@ _PARTS = frozenset(
 
 
 # The packages whose classes are in a model or a dialog. Others have classes that open a store or
-# start processes when they are built, which a file must not make them do.
+# start processes when they are built, which a file must not make them do; nor write another file.
 _PACKAGES = frozenset(
     {
         *("committee", "confusion", "fuse", "mam", "martingale", "members"),
         *("pairs", "scores", "select", "steer", "table"),
     }
 )
+_WRITES_FILES = ("margrave.steer._ledger", "FileLedger")
 
 
 _COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}
@@ -87,7 +88,11 @@ def _is_known(name: str) -> bool:
         found = getattr(import_module(module), attribute, None)
     except ImportError:
         return False
-    return isinstance(found, type) and found.__module__.startswith("margrave.")
+    return (
+        isinstance(found, type)
+        and found.__module__.startswith("margrave.")
+        and (found.__module__, found.__name__) != _WRITES_FILES
+    )
 
 
 _importing = Lock()  # the modules of the process are changed while skops is imported
@@ -231,6 +236,10 @@ def _check_format(schema: dict[str, Any], name: str) -> None:
 class Saved:
     """Adds `save` and `load` to a class."""
 
+    def _for_file(self) -> Self:
+        """Return what a file holds: this object, or a copy without what must not be in it."""
+        return self
+
     def save(self, path: str | Path) -> None:
         """Write to a file; an interrupted write leaves the old file.
 
@@ -239,7 +248,7 @@ class Saved:
         path : str or Path
             The file; an existing one is replaced.
         """
-        save_object(self, path)
+        save_object(self._for_file(), path)
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Self:
@@ -271,7 +280,7 @@ class Saved:
         -------
         bytes
         """
-        return dump_bytes(self)
+        return dump_bytes(self._for_file())
 
     @classmethod
     def from_bytes(cls, data: bytes, *, trusted: Sequence[str] = ()) -> Self:

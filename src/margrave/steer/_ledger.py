@@ -21,19 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from margrave._atomic_write import atomic_write
+from margrave._atomic_write import atomic_write, resolve_file
+from margrave._errors import ParameterError
 from margrave._file_lock import lock_file
 from margrave.steer._certificate import Use
 from margrave.steer._files import FileError
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import Hashes, hash_rows
 
-# The hashes that stand for the rows of a table. The share of known rows is then exact up to 0.03.
-_KEPT = 2048
-# Data belong to an account that knows this share of their rows. Half of a table, a table with as
-# many new rows, or one without a column (the half of whose hashes that is of X changes) are then
-# the same data, with a margin of 2 for all of it at once; a few rows that are equal by chance, or
-# that were meant to be new and are not, do not use up the others.
+# The number of hashes that stand for the rows of a table. Of m rows of a table of n > 8,192 rows,
+# about r = 8,192 m / n can be compared with it: 82 of 10,000 rows of a million. The standard error
+# of the fraction of known rows is at most 0.5 / √r, or 0.006 if m = n. With probability exp(-r) no
+# row can be compared, and the data seem to be new.
+_KEPT = 8192
+# Data belong to an account that knows this fraction of their rows. It knows a half of a table to
+# which as many new rows were added, and a half of the hashes of a table with another choice of
+# features (a row has two hashes: of the features, and of the complete table). A quarter is below
+# both, by more than the error above. A few rows that two tables have in common by chance or by
+# mistake do not make them the same data.
 _SAME = 0.25
 _FORMAT = 1  # of the file of a ledger
 
@@ -60,8 +65,8 @@ class RowSample:
         """Merge samples of rows."""
         return cls(np.unique(np.concatenate(hashes))[:_KEPT])
 
-    def knows(self, rows: RowSample) -> float:
-        """Estimate the share of some rows that are among those of this sample."""
+    def known_fraction(self, rows: RowSample) -> float:
+        """Estimate the fraction of some rows that are among those of this sample."""
         limits = [one.hashes[-1] for one in (self, rows) if len(one.hashes) == _KEPT]
         new = rows.hashes[rows.hashes <= min(limits)] if limits else rows.hashes
         return float(np.isin(new, self.hashes).mean()) if len(new) else 0.0
@@ -234,7 +239,7 @@ class Ledger:
 
     def __init__(self, target: str | None = None) -> None:
         self.target = target
-        self.kept: list[Account] = []  # stays empty where a subclass keeps them elsewhere
+        self.in_memory: list[Account] = []  # stays empty where a subclass keeps them elsewhere
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -255,9 +260,9 @@ class Ledger:
             durable when it has ended.
         """
         with self._lock:
-            accounts = list(self.kept)
+            accounts = list(self.in_memory)
             yield accounts
-            self.kept = accounts
+            self.in_memory = accounts
 
     def read(self) -> Sequence[Account]:
         """Return the accounts.
@@ -268,6 +273,18 @@ class Ledger:
         """
         with self.open() as accounts:
             return tuple(accounts)
+
+    def snapshot(self) -> Ledger:
+        """Copy the accounts of the target, as they are now.
+
+        Returns
+        -------
+        Ledger
+            A ledger in memory.
+        """
+        ledger = Ledger(self.target)
+        ledger.in_memory = [one for one in self.read() if one.target == self.target]
+        return ledger
 
     def account(self, rows: RowSample, delta: float = 0.0) -> Account:
         """Return the account of some rows; one of `delta` without uses if there is none.
@@ -365,19 +382,29 @@ class Ledger:
         return [
             account
             for account in accounts
-            if account.target == self.target and account.rows.knows(rows) >= _SAME
+            if account.target == self.target and account.rows.known_fraction(rows) >= _SAME
         ]
 
     def _merge(self, accounts: Sequence[Account], rows: RowSample, delta: float) -> Account:
         """Merge accounts, and add rows."""
         samples = [rows.hashes, *(account.rows.hashes for account in accounts)]
-        uses = {use.name: use for account in accounts for use in account.uses}
         return Account(
             min((account.delta for account in accounts), default=delta),
             RowSample.merged(samples),
             self.target,
-            tuple(sorted(uses.values(), key=lambda use: use.date)),
+            _merge_uses([use for account in accounts for use in account.uses]),
         )
+
+
+def _merge_uses(uses: Sequence[Use]) -> tuple[Use, ...]:
+    """List each use once, by date: with the largest part, and its outcome if it has one."""
+    merged: dict[str, Use] = {}
+    for use in uses:
+        known = merged.get(use.name, use)
+        outcome = use.outcome if known.outcome == "unfinished" else known.outcome
+        part, earliest = max(known.part, use.part), min(known.date, use.date)
+        merged[use.name] = replace(known, part=part, outcome=outcome, date=earliest)
+    return tuple(sorted(merged.values(), key=lambda use: use.date))
 
 
 class FileLedger(Ledger):
@@ -386,9 +413,17 @@ class FileLedger(Ledger):
     Parameters
     ----------
     path : str or Path
-        The file. It is created with the first use.
+        The file, in a folder that exists. It is created with the first use. A link stands for the
+        file behind it.
     target : str, default=None
         The name of the column with the labels.
+
+    Raises
+    ------
+    OSError
+        If the path is a folder or a device, or may not be written.
+    ParameterError
+        If its folder does not exist.
 
     Examples
     --------
@@ -413,7 +448,11 @@ class FileLedger(Ledger):
 
     def __init__(self, path: str | Path, target: str | None = None) -> None:
         super().__init__(target)
-        self.path = str(Path(path).absolute())
+        file = resolve_file(Path(path))
+        if not file.parent.is_dir():
+            allowed = "a file in a folder that exists"
+            raise ParameterError.of("FileLedger", "path", allowed, str(path))
+        self.path = str(file)
         self._written = False
 
     @contextmanager

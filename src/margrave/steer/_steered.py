@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +37,7 @@ from margrave.steer._certify import (
     renew_certificate,
 )
 from margrave.steer._files import Saved
+from margrave.steer._ledger import Grant, Ledger, RowSample
 from margrave.steer._row_hashes import (
     GROUP,
     INDEPENDENT,
@@ -466,9 +470,19 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         return check_matrix(self, self.confusion(X, y), hash_samples(self, X), level, owner)
 
     def recertify(
-        self, X: Any, y: ArrayLike, *, confidence: float | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        confidence: float | None = None,
+        ledger: Ledger | None = None,
+        reserve: bool = False,
     ) -> SteeredClassifier:
         """Compute a new decision and certificate for the same scores, on new labelled samples.
+
+        Choosing among several models that were certified on the same samples breaks the guarantee
+        more often than the confidence says. Only a ledger prevents this: it refuses samples that
+        are used up.
 
         Parameters
         ----------
@@ -479,6 +493,12 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             True labels.
         confidence : float in (0, 1), default=None
             Confidence of the new certificate. None is the confidence of the current one.
+        ledger : Ledger, default=None
+            Knows which certification data are used up, and records this use. With None, each call
+            may use the whole error probability of the samples.
+        reserve : bool, default=False
+            Whether to use only half of the error probability that the ledger has left for the
+            samples.
 
         Returns
         -------
@@ -488,16 +508,22 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Raises
         ------
         GuaranteeError
-            If the samples are too few for the guarantee, or the guarantee does not hold on them.
+            If the samples are too few for the guarantee, or the guarantee does not hold on them;
+            or if the samples are used up.
+        ParameterError
+            If `reserve` is true without a ledger.
         ValueError
             If the model has no certificate.
         """
         owner = "SteeredClassifier.recertify"
+        if reserve and ledger is None:
+            raise ParameterError.of(owner, "reserve", "False without a ledger", reserve)
         check_certified(self, owner)
         scores, y = score_samples(self, X), _labels.natural(y)
         check_consistent_length(scores, y)
         codes = _labels.encode(y, self.classes_, f"{owner}: y")
-        return recertify_scores(self, scores, codes, hash_samples(self, X), confidence, owner)
+        use = None if ledger is None else partial(ledger.use, RowSample.of(X), reserve=reserve)
+        return recertify_scores(self, scores, codes, hash_samples(self, X), confidence, owner, use)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
@@ -709,6 +735,7 @@ def recertify_scores(
     rows: RowHashes | None,
     confidence: float | None,
     owner: str,
+    use: Callable[..., AbstractContextManager[Grant]] | None = None,
 ) -> SteeredClassifier:
     """Make a model with a new decision and certificate, from scores of new samples."""
     certificate, plan = check_certified(model, owner)
@@ -726,7 +753,9 @@ def recertify_scores(
         if together:
             kept = one_of_each(rows.exact, 0)
             scores, codes = scores[kept], codes[kept]
-    decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner)
+    if use is not None:
+        use = partial(use, preference=certificate.requested, delta=1 - level)
+    decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner, use)
     params = model.get_params(deep=False)
     return make_model(model.scorer_, decision, plan, new, used, **params)
 

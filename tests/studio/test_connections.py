@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
+import threading
 import time
 
 import httpx
@@ -11,12 +12,16 @@ import pytest
 from tests.studio import running
 from tests.studio.serving import client_of, serving
 
-HALF = b"GET /api/studio HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-HEAD = (
-    b"POST /api/tables/bundled HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Margrave: 1\r\n"
-    b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
-)
+HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 SECONDS = 30
+
+
+def post(path, length, token=None):
+    """The headers of a request and the first character of its body."""
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "X-Margrave: 1"]
+    lines += ["Content-Type: application/json", f"Content-Length: {length}"]
+    lines += [] if token is None else [f"Authorization: Bearer {token}"]
+    return "\r\n".join([*lines, "", "{"]).encode()
 
 
 def open_socket(port):
@@ -68,8 +73,9 @@ def test_half_sent_headers_stop_nobody_else(tmp_path, monkeypatch, many_files):
         with client_of(studio.url) as client:
             client.ok("/studio")
         with half_sent(httpx.URL(studio.url).port, 1500):
-            for _ in range(10):  # a connection of its own each
-                assert httpx.get(f"{studio.url}api/dialogs", timeout=SECONDS).is_success
+            for _ in range(10):
+                with client_of(studio.url) as client:  # a connection of its own
+                    client.ok("/dialogs")
         assert studio.log.stat().st_size < 10_000
     finally:
         studio.kill()
@@ -95,7 +101,7 @@ def test_a_body_has_to_arrive_in_time(tmp_path):
         serving(tmp_path, request_seconds=1) as (studio, _),
         contextlib.closing(open_socket(studio.settings.port)) as slow,
     ):
-        slow.sendall(HEAD)
+        slow.sendall(post("/api/tables/bundled", 1000, studio.settings.token))
         with contextlib.suppress(OSError):
             for _ in range(20):  # a byte now and then is not enough
                 time.sleep(0.2)
@@ -121,42 +127,60 @@ def test_a_steady_body_may_take_longer(tmp_path):
         assert answer.status_code == 201
 
 
+@contextlib.contextmanager
+def quiet_stream(studio, client, monkeypatch):
+    """The id of a job whose stream of events is quiet until it is released."""
+    name = client.dialog("pima", members=["logistic"])
+    job = client.post(f"{name}/prefer", {"wants": ["fp <= 30"]}).json()["id"]
+    released = threading.Event()
+
+    async def quiet(_self, _job):
+        for state in ("running", "done"):
+            yield studio.jobs.record(studio.jobs.table.find("local", job)) | {"state": state}
+            while state == "running" and not released.is_set():
+                await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(type(studio.jobs), "follow", quiet)
+    try:
+        yield job, released
+    finally:
+        released.set()
+
+
 def test_streams_of_events_stay_open(tmp_path, monkeypatch):
-    with serving(tmp_path, request_seconds=1, connections_of_address=8) as (studio, client):
-        name = client.dialog("pima", members=["logistic"])
-        job = client.post(f"{name}/prefer", {"wants": ["fp <= 30"]}).json()["id"]
-
-        async def quiet(_self, _job):
-            for state in ("running", "done"):
-                yield studio.jobs.record(studio.jobs.table.find("local", job)) | {"state": state}
-                if state == "running":
-                    await asyncio.sleep(3)  # three times as long as headers may take
-
-        monkeypatch.setattr(type(studio.jobs), "follow", quiet)
+    with (
+        serving(tmp_path, request_seconds=1, connections_of_address=8) as (studio, client),
+        quiet_stream(studio, client, monkeypatch) as (job, released),
+    ):
         events = client.events(job)
         assert next(events)[0] == "job"
         with half_sent(studio.settings.port, 20):  # more than the address may have
+            time.sleep(3)  # three times as long as headers may take
+            released.set()
             assert [event for event, _ in events] == ["end"]
 
 
 def test_an_address_has_a_number_of_connections(tmp_path):
     with serving(tmp_path, connections_of_address=4) as (studio, client):
         with half_sent(studio.settings.port, 4) as waiting:
-            with client_of(f"http://127.0.0.1:{studio.settings.port}") as other:
+            with client_of(studio.settings.urls()[0]) as other:
                 assert other.ok("/studio")  # in the place of the first that waits
             waiting[0].settimeout(SECONDS)
             assert is_closed(waiting[0])
         assert client.ok("/studio")
 
 
-def test_requests_in_progress_keep_their_places(tmp_path):
-    with serving(tmp_path, connections_of_address=2) as (studio, _):
+def test_complete_requests_keep_their_places(tmp_path, monkeypatch):
+    with (
+        serving(tmp_path, connections_of_address=2) as (studio, client),
+        quiet_stream(studio, client, monkeypatch) as (job, _),
+    ):
+        client.http.close()
         with contextlib.ExitStack() as stack:
-            for _ in range(2):
-                slow = open_socket(studio.settings.port)
-                stack.enter_context(contextlib.closing(slow)).sendall(HEAD)
-                time.sleep(0.5)
+            followers = [stack.enter_context(client_of(studio.settings.urls()[0])) for _ in "ab"]
+            streams = [follower.events(job) for follower in followers]
+            assert [next(events)[0] for events in streams] == ["job", "job"]
             third = stack.enter_context(contextlib.closing(open_socket(studio.settings.port)))
             assert third.recv(12) == b"HTTP/1.1 503"
-        with client_of(f"http://127.0.0.1:{studio.settings.port}") as later:
+        with client_of(studio.settings.urls()[0]) as later:
             assert later.ok("/studio")

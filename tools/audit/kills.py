@@ -22,7 +22,7 @@ from tools.audit._studio import FAST, Server, served
 from tools.system import postgresql
 
 ROWS = 900
-LONGEST = 6.0  # seconds until a kill
+LONGEST = 10.0  # seconds until a kill
 
 
 @dataclass

@@ -203,9 +203,12 @@ class Ledger:
     """The accounts of certification data: which guarantees have used them, and what is left.
 
     Each dialog has a ledger of its own unless you pass one. Pass the same ledger to all dialogs on
-    your data, so that they cannot certify on the same rows again and again. Data are recognized by
-    their rows: in another order, or with some rows or columns added or left out, they are the same
-    data.
+    your data, so that they cannot certify on the same rows again and again.
+
+    Data are recognized by their rows, with all their values. Another order of the rows, or of the
+    columns of a data frame, rows that are added, left out or repeated, and another seed make no new
+    data; nor do other features, if `table` of :meth:`Dialog.from_data` is the complete table. If
+    you add, remove or recode a column of that table, or change `target`, the data seem to be new.
 
     A subclass can keep the accounts elsewhere: it overrides :meth:`open`.
 

@@ -448,7 +448,7 @@ def test_the_token_in_the_form(shared):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"null", b'{"token": 7}', b'"token"', b"\xff", b"[" * 100_000, b"{}"],
+    [b"", b"{", b"[]", b"null", b'{"token": 7}', b'"token"', b"\xff", b"[" * 4000, b"{}"],
 )
 def test_a_form_that_is_none(shared, body):
     answer = shared.browser().post(

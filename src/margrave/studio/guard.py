@@ -126,10 +126,10 @@ class Guard:
         try:
             response = await self._own_response(request)
             if response is None:
-                user = await self._user(request)
+                # In the scope of the server too: the connection of a user keeps its place.
+                scope.setdefault("state", {})["user"] = await self._user(request)
                 request.check_body(self.settings.limits.upload_bytes)
-                state = {**scope.get("state", {}), "user": user}
-                await self.app({**scope, "state": state}, request.receive, outgoing.pass_on)
+                await self.app(scope, request.receive, outgoing.pass_on)
         except Refusal as refusal:
             response = refusal.response
         except Exception:
@@ -145,7 +145,7 @@ class Guard:
         """The response to a request that sends the token; None for all other requests."""
         request.check_source(self.settings)
         if request.matches("POST", "/api/session"):
-            request.check_body(self.settings.limits.upload_bytes)
+            request.check_token_body()
             self._check_token(_token_in(await request.body()), request.peer)
             response = JSONResponse({"shared": self.settings.shared})
             return await self._with_cookie(request, response)

@@ -159,7 +159,6 @@ def serve(
                 open_browser(urls[0], folders.enter_context(_private_folder()))
 
         server = server_of(studio, accepts_requests, folders.close)
-        bound_logs()
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -175,7 +174,7 @@ def server_of(
     proxies = list(studio.settings.proxies)
     config = uvicorn.Config(
         create_app(studio),
-        http=connection_class(studio.settings.limits),
+        http=connection_class(studio.settings),
         backlog=ACCEPTED,
         log_level="warning",
         access_log=False,
@@ -184,6 +183,7 @@ def server_of(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=2,
     )
+    bound_logs()  # of which uvicorn's are there now
     return _Server(config, ready, ended)
 
 

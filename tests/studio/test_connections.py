@@ -13,7 +13,7 @@ from tests.studio import running
 from tests.studio.serving import client_of, serving
 
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-FILE = "/panels.css"
+FILE, LARGE = "/panels.css", "/vendor/echarts.js"
 SECONDS = 30
 
 
@@ -246,13 +246,13 @@ def test_the_end_of_a_studio_is_quiet_in_spite_of_requests(tmp_path):
 
 
 @contextlib.contextmanager
-def unread(port, more=""):
-    """A connection that has requested a file of the page, of which it reads nothing."""
+def unread(port, more="", file=FILE, n=1):
+    """A connection that has requested a file of the page n times, and reads nothing."""
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         one.settimeout(SECONDS)
         one.connect(("127.0.0.1", port))
-        one.sendall(f"GET {FILE} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n".encode())
+        one.sendall(f"GET {file} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n".encode() * n)
         time.sleep(0.5)  # so that the system has taken what it can
         yield one
 
@@ -290,6 +290,16 @@ def test_clients_that_do_not_read_give_up_their_places(tmp_path, more):
         with unread(studio.settings.port, more) as one, client_of(studio.settings.urls()[0]) as new:
             assert new.ok("/studio")
             assert not whole(new, one)
+
+
+def test_unread_responses_before_another_one_give_up_their_places(tmp_path):
+    with serving(tmp_path, connections_of_address=1, send_buffer=4096) as (studio, client):
+        client.http.close()
+        with (
+            unread(studio.settings.port, file=LARGE, n=2),
+            client_of(studio.settings.urls()[0]) as new,
+        ):
+            assert new.ok("/studio")
 
 
 # Several addresses

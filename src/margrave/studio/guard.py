@@ -259,9 +259,11 @@ class Guard:
         """The name of the cookie: browsers share cookies between the ports of a host.
 
         The port is the one that the browser uses, which is the same for all processes behind a
-        proxy. A studio with one user leaves the key of a shared one alone.
+        proxy. A studio with one user leaves the key of a shared one alone. Browsers accept a name
+        with the prefix from this very host only, over TLS.
         """
         name = "margrave" if self.settings.shared else "margrave-local"
+        name = f"__Host-{name}" if request.scheme == "https" else name
         port = re.search(r":(\d+)\Z", request.header("host"))
         return f"{name}-{port[1]}" if port and port[1] not in ("80", "443") else name
 

@@ -7,6 +7,7 @@ import atexit
 import hashlib
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -75,7 +76,10 @@ def listening(settings: Settings, port: int | None) -> socket.socket:
     for number in ports:
         # With an explicit protocol, or asyncio does not set TCP_NODELAY (40 ms per response).
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # there SO_REUSEADDR lets other programs take the port too
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.host, number))
             listener.listen()

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,13 +87,27 @@ class Client:
 
 @contextmanager
 def serving(
-    folder: Path, *, token: str | None = None, **limits: int
+    folder: Path,
+    *,
+    token: str | None = None,
+    proxies: Sequence[str] = (),
+    send_buffer: int | None = None,
+    **limits: int,
 ) -> Iterator[tuple[Studio, "Client"]]:
-    """A studio with its store in a folder, and a client of it."""
+    """A studio with its store in a folder, and a client of it.
+
+    `send_buffer` is the number of bytes that the system takes from the studio in advance.
+    """
     settings = Settings.of(
-        store=f"sqlite:///{folder / 'studio.db'}", token=token, limits=Limits(**limits), port=0
+        store=f"sqlite:///{folder / 'studio.db'}",
+        token=token,
+        limits=Limits(**limits),
+        port=0,
+        proxies=proxies,
     )
     with listening(settings, 0) as where:
+        if send_buffer is not None:
+            where.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         settings = replace(settings, port=where.getsockname()[1])
         studio = open_studio(settings)
         up = threading.Event()

@@ -13,6 +13,7 @@ from tests.studio import running
 from tests.studio.serving import client_of, serving
 
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+FILE, LARGE = "/panels.css", "/vendor/echarts.js"
 SECONDS = 30
 
 
@@ -24,20 +25,25 @@ def post(path, length, token=None):
     return "\r\n".join([*lines, "", "{"]).encode()
 
 
-def open_socket(port):
+def open_socket(port, source="127.0.0.1"):
     """A connection to the studio."""
-    return socket.create_connection(("127.0.0.1", port), SECONDS)
+    return socket.create_connection(("127.0.0.1", port), SECONDS, (source, 0))
 
 
 @contextlib.contextmanager
-def half_sent(port, n):
-    """Connections that never send the rest of their headers."""
+def sending(port, data, n):
+    """Connections that have sent something."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(contextlib.closing(open_socket(port))) for _ in range(n)]
         for one in sockets:
             with contextlib.suppress(OSError):  # it may be closed already
-                one.sendall(HALF)
+                one.sendall(data)
         yield sockets
+
+
+def half_sent(port, n):
+    """Connections that never send the rest of their headers."""
+    return sending(port, HALF, n)
 
 
 def is_closed(one):
@@ -184,3 +190,143 @@ def test_complete_requests_keep_their_places(tmp_path, monkeypatch):
             assert third.recv(12) == b"HTTP/1.1 503"
         with client_of(studio.settings.urls()[0]) as later:
             assert later.ok("/studio")
+
+
+def test_requests_of_a_user_keep_their_places_while_they_are_sent(tmp_path):
+    with serving(tmp_path, connections_of_address=2) as (studio, client):
+        client.http.close()
+        port, token = studio.settings.port, studio.settings.token
+        with sending(port, post("/api/tables/bundled", 1000, token), 2):
+            time.sleep(0.5)
+            with contextlib.closing(open_socket(port)) as third:
+                assert third.recv(12) == b"HTTP/1.1 503"
+
+
+@pytest.mark.parametrize("path", ["/api/session", "/api/dialogs", "/"])
+def test_half_sent_bodies_without_a_token_give_up_their_places(tmp_path, path):
+    with serving(tmp_path, connections_of_address=4) as (studio, client):
+        with sending(studio.settings.port, post(path, 1000), 4):
+            time.sleep(0.5)  # so that all of them are being handled
+            for _ in range(4):
+                with client_of(studio.settings.urls()[0]) as owner:
+                    owner.ok("/studio")
+        assert client.ok("/studio")
+
+
+def test_the_body_with_the_token_is_short_and_has_a_fixed_time(tmp_path):
+    with serving(tmp_path, request_seconds=1) as (studio, _):
+        with contextlib.closing(open_socket(studio.settings.port)) as large:
+            large.sendall(post("/api/session", 5000))
+            assert large.recv(12) == b"HTTP/1.1 413"
+        with contextlib.closing(open_socket(studio.settings.port)) as slow:
+            slow.sendall(post("/api/session", 4000))
+            with contextlib.suppress(OSError):
+                for _ in range(20):  # twice as fast as any other body has to be
+                    time.sleep(0.1)
+                    slow.sendall(b" " * 200)
+            assert slow.recv(12) == b"HTTP/1.1 408"
+
+
+@pytest.mark.slow
+def test_the_end_of_a_studio_is_quiet_in_spite_of_requests(tmp_path):
+    studio = running.Studio(tmp_path)
+    url = httpx.URL(studio.url)
+    try:
+        data = post("/api/tables/bundled", 1000, url.params["token"])
+        with sending(url.port, data, 100):
+            time.sleep(0.5)
+            studio.stop()
+        assert "Traceback" not in studio.errors
+        assert len(studio.errors) < 2000
+    finally:
+        studio.kill()
+
+
+# Clients that do not read
+
+
+@contextlib.contextmanager
+def unread(port, more="", file=FILE, n=1):
+    """A connection that has requested a file of the page n times, and reads nothing."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        one.settimeout(SECONDS)
+        one.connect(("127.0.0.1", port))
+        one.sendall(f"GET {file} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n".encode() * n)
+        time.sleep(0.5)  # so that the system has taken what it can
+        yield one
+
+
+def whole(client, one):
+    """Whether a connection still gets the whole file."""
+    expected, got = len(client.http.get(FILE, headers={"Accept-Encoding": "identity"}).content), 0
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        one.settimeout(2)
+        while got < expected and (part := one.recv(65536)):
+            got += len(part)
+    return got >= expected
+
+
+def test_a_client_that_does_not_read_a_short_response_is_disconnected(tmp_path):
+    with serving(tmp_path, request_seconds=1, send_buffer=4096) as (studio, client):
+        for more in ("", "Connection: close\r\n"):
+            with unread(studio.settings.port, more) as one:
+                time.sleep(2)
+                assert not whole(client, one)
+
+
+def test_a_client_that_reads_late_but_in_time_gets_everything(tmp_path):
+    with (
+        serving(tmp_path, send_buffer=4096) as (studio, client),
+        unread(studio.settings.port) as one,
+    ):
+        assert whole(client, one)
+
+
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"])
+def test_clients_that_do_not_read_give_up_their_places(tmp_path, more):
+    with serving(tmp_path, connections_of_address=1, send_buffer=4096) as (studio, client):
+        client.http.close()
+        with unread(studio.settings.port, more) as one, client_of(studio.settings.urls()[0]) as new:
+            assert new.ok("/studio")
+            assert not whole(new, one)
+
+
+def test_unread_responses_before_another_one_give_up_their_places(tmp_path):
+    with serving(tmp_path, connections_of_address=1, send_buffer=4096) as (studio, client):
+        client.http.close()
+        with (
+            unread(studio.settings.port, file=LARGE, n=2),
+            client_of(studio.settings.urls()[0]) as new,
+        ):
+            assert new.ok("/studio")
+
+
+# Several addresses
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a client connects from 127.0.0.2")
+def test_one_connection_takes_the_place_of_one(tmp_path):
+    limits = {"connections": 3, "connections_of_address": 2}
+    with serving(tmp_path, **limits) as (studio, client):
+        client.http.close()
+        port = studio.settings.port
+        with contextlib.closing(open_socket(port, "127.0.0.2")) as other:
+            time.sleep(0.2)
+            with half_sent(port, 3) as same:
+                assert is_closed(same[0])
+                other.sendall(HALF + b"\r\n")
+                assert other.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_trusted_proxy_may_have_more_connections_than_another_address(tmp_path):
+    proxies = ("192.0.2.0/24", "127.0.0.1")
+    with (
+        serving(tmp_path, proxies=proxies, connections=8, connections_of_address=2) as (studio, _),
+        half_sent(studio.settings.port, 6) as clients,
+    ):
+        for one in clients:
+            one.sendall(b"\r\n")
+            assert one.recv(12) == b"HTTP/1.1 200"
+        with half_sent(studio.settings.port, 8):  # but not more than all together
+            assert is_closed(clients[0])

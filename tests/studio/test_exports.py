@@ -502,6 +502,9 @@ def test_exports_that_take_long_keep_nobody_else_waiting(studio, client, story, 
             answers = [pool.submit(client.get, path) for _ in range(n)]
             assert begun.wait(60)
             assert other.get("/dialogs", timeout=20).status_code == 200
+            for file in ("card.md", "certificate.json"):
+                answer = other.get(f"{story}/accepted/1/{file}", timeout=20)
+                assert answer.status_code == 200
         finally:
             free.set()
         statuses = [answer.result().status_code for answer in answers]

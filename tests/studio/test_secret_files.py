@@ -1,12 +1,14 @@
 """What other users of the machine see of a studio: no token, no store, no way in."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
 import time
 import webbrowser
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -99,6 +101,71 @@ def test_a_file_of_another_user_is_refused(folder):
         keep_token(file)
 
 
+@contextmanager
+def full_disk():
+    """Nothing can be written to files."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_token_that_could_not_be_written_leaves_no_file(folder):
+    file = folder / "studio.token"
+    with full_disk(), pytest.raises(StoreError) as caught:
+        keep_token(file)
+    assert str(file) in str(caught.value)
+    assert list(folder.iterdir()) == []
+    assert keep_token(file) == keep_token(file)
+    assert list(folder.iterdir()) == [file]
+
+
+@posix
+def test_a_pipe_is_refused(folder):
+    file = folder / "studio.token"
+    os.mkfifo(file, 0o600)
+    with pytest.raises(StoreError):
+        keep_token(file)
+
+
+# The store
+
+
+@posix
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_lock_that_is_a_link_is_refused_and_the_other_file_unchanged(folder, link):
+    other = folder / "other"
+    other.write_text("of somebody else")
+    link(folder / "studio.db.lock", other)
+    with pytest.raises(StoreError) as caught:
+        open_studio(Settings.of(store=f"sqlite:///{folder / 'studio.db'}"))
+    assert "studio.db.lock" in str(caught.value)
+    assert other.read_text() == "of somebody else"
+
+
+@posix
+def test_existing_files_are_closed_to_other_users(folder):
+    settings = Settings.of(store=f"sqlite:///{folder / 'studio.db'}")
+    studio = open_studio(settings)
+    names = ["studio.db", "studio.db.lock", "studio.db-wal", "studio.db-shm"]
+    copies = {name: (folder / name).read_bytes() for name in names}  # as after a power cut
+    studio.close()
+    for name, content in copies.items():
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o644)
+    studio = open_studio(settings)
+    try:
+        assert {name: oct(mode(folder / name)) for name in names} == dict.fromkeys(names, "0o600")
+    finally:
+        studio.close()
+
+
+# Where the token is
+
+
 def test_where_it_is(folder, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("HOME", str(folder))
@@ -123,18 +190,35 @@ def test_a_studio_with_one_user_has_the_same_token_again_and_others_do_not(folde
 # The browser
 
 
+def refresh_target(page):
+    """The address to which a browser goes from a page at once."""
+    found = []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            given = dict(attributes)
+            if tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
+                found.append(
+                    re.fullmatch(r"\s*0\s*[;,]\s*url\s*=\s*(.*)", given["content"], re.I)[1]
+                )
+
+    Parser().feed(page)
+    (target,) = found
+    return target
+
+
 @posix
 def test_a_browser_is_opened_through_a_file_of_its_user(folder, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
-    url = "http://127.0.0.1:8420/?token=very-secret-token#/d/1/frontier"
+    url = "http://127.0.0.1:8420/?token=very-secret-token&x=%22\"'><b>#/d/1/frontier"
     with everything_open():
         open_browser(url, folder)
     (address,) = opened
     file = Path(urlsplit(address).path)
     assert file.parent == folder
     assert mode(file) == 0o600
-    assert f'content="0;url={url}"' in file.read_text("utf-8")
+    assert refresh_target(file.read_text("utf-8")) == url
     assert "very-secret" not in address
 
 

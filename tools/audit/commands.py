@@ -24,6 +24,7 @@ OPTIONS = (
     *("--confidence", "--certify", "--seed", "--jobs", "--target", "--positive", "--limit"),
     *("--encoding", "--decimal", "--group", "--time", "--drop"),
 )
+STUDIO = ("studio", "--no-browser", "--port", "0", "--store", "sqlite:///studio.db")
 STEER = ("--out", "model", "--limit", "fp <= 30%", "--strategies", "move", "--quiet")
 
 
@@ -51,7 +52,7 @@ def lines(folder: Path) -> list[tuple[str, ...]]:
     found += [("data", name) for name in bad]
     found += [("studio", "--port", port) for port in ("-1", "99999", "x")]
     found += [("studio", "--host", "not a host"), ("studio", "--store", "nonsense://")]
-    found += [("studio", "--token", "short"), ("nonsense",), ()]
+    found += [("nonsense",), ()]
     return found
 
 
@@ -67,17 +68,21 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
             problem = judge(arguments, folder)
             shown = " ".join(["margrave", *arguments])
             attack.check(problem is None, f"{shown[:120]!r}: {problem}")
+        problem = judge(STUDIO, folder, {"MARGRAVE_TOKEN": "short"})
+        attack.check(problem is None, f"a studio with a short token: {problem}")
     yield attack
 
 
-def judge(arguments: tuple[str, ...], folder: Path) -> str | None:
-    """Run a command; return None if it holds, or else what happened."""
+def judge(
+    arguments: tuple[str, ...], folder: Path, more: dict[str, str] | None = None
+) -> str | None:
+    """Run a command, with more in its environment; return None if it holds, or what happened."""
     coded = [argument.encode("utf-8", "surrogatepass") for argument in arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own command
             [sys.executable, "-m", "margrave", *coded],
             cwd=folder,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **(more or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,

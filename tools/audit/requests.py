@@ -7,11 +7,12 @@ alive.
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +27,9 @@ SECONDS = 10.0
 
 HALF_SECONDS = 60.0
 """The longest that a request may be sent without its end."""
+
+BODIES = 1_200
+"""More connections than the studio allows an address."""
 
 SECRET = "of-the-other-user"  # noqa: S105 - a title that may not be shown to others
 
@@ -401,18 +405,30 @@ def send_raw(server: Server, data: bytes) -> None:
             return
 
 
-def half_sent(server: Server, attack: Attack, n: int, *, wait: bool) -> None:
-    """Open connections that send half of their headers, and check that others are served.
+HALF_HEADERS = b"GET /api/studio HTTP/1.1\r\nHost: "
+HALF_BODY = (
+    b"POST /api/session HTTP/1.1\r\nHost: HOST\r\nX-Margrave: 1\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+)
+
+
+def half_sent(server: Server, attack: Attack, n: int, data: bytes, *, wait: bool) -> None:
+    """Open connections that send half a request, and check that others are served.
 
     With `wait`, check too that the studio closes them in time.
     """
     where = urlsplit(server.url)
+    data = data.replace(b"HOST", where.netloc.encode())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < 2 * n:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2 * n if hard < 0 else min(hard, 2 * n), hard))
     open_ones = []
     try:
         for _ in range(n):
             connection = socket.create_connection((where.hostname or "", where.port or 0), 10)
-            connection.sendall(b"GET /api/studio HTTP/1.1\r\nHost: ")
+            connection.sendall(data)
             open_ones.append(connection)
+        sleep(1)  # until the studio has read what was sent
         start = perf_counter()
         attack.check(server.alive(), f"no response beside {n} connections with half a request")
         took = perf_counter() - start
@@ -524,7 +540,8 @@ def run(number: int, count: int | None) -> Iterator[Attack]:
         for data in RAW:
             with by_hand.trial(repr(data[:60])):
                 send_raw(server, data)
-        half_sent(server, by_hand, 200, wait=count is None)
+        half_sent(server, by_hand, 200, HALF_HEADERS, wait=count is None)
+        half_sent(server, by_hand, BODIES, HALF_BODY, wait=count is None)
         found = user.get(f"/dialogs/{scene.mine['dialog']}").status_code
         by_hand.check(found == 200, f"the attacker's own dialog gives {found} afterwards")
         by_hand.check(server.alive(), "the studio does not respond afterwards")
@@ -550,9 +567,7 @@ def run(number: int, count: int | None) -> Iterator[Attack]:
         fuzz.measured = _times(probe.seconds)
         yield fuzz
 
-        strangers = Attack(
-            "requests with a wrong token or none", "refused"
-        )  # last: a lockout follows
+        strangers = Attack("requests with a wrong token or none", "refused")
         probe = Probe(server, user, strangers, secrets)
         for method, path, options in without_token(scene):
             response = probe.send(method, path, **options)

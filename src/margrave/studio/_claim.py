@@ -11,6 +11,7 @@ from typing import IO
 
 from margrave._file_lock import lock_file
 from margrave.studio._engine import StoreError
+from margrave.studio._private_files import open_private
 
 
 def claim_file(database: Path, who: str) -> IO[str]:
@@ -20,7 +21,8 @@ def claim_file(database: Path, who: str) -> IO[str]:
     ------
     StoreError
         If another process holds the lock; the message names it. Also if the file has several
-        names (hard links): each would have a lock of its own, and SQLite a log.
+        names (hard links): each would have a lock of its own, and SQLite a log. Also if the lock
+        file is a link, or belongs to another user.
     """
     names = database.stat().st_nlink
     if names > 1:
@@ -30,8 +32,16 @@ def claim_file(database: Path, who: str) -> IO[str]:
         )
     path = database.with_name(f"{database.name}.lock")
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-    # Not for other users: who can open a file can lock it too.
-    file = os.fdopen(os.open(path, flags, 0o600), "a+", encoding="utf-8")
+    try:  # not for other users: who can open a file can lock it too
+        handle = open_private(path, flags, tighten=True)
+    except OSError as error:
+        raise StoreError(
+            f"The lock {path} cannot be opened: {error.strerror}. If it is a link, delete it."
+        ) from error
+    file = os.fdopen(handle, "a+", encoding="utf-8")
+    if os.fstat(handle).st_nlink > 1:  # it would overwrite a file that has another name too
+        file.close()
+        raise StoreError(f"The lock {path} has several names (hard links); delete it.")
     try:
         lock_file(file, wait=False)
     except OSError as error:

@@ -1,13 +1,15 @@
 """The connections of a studio: their number, and the time that each has for a request.
 
-A connection waits while it has no complete request. It may wait only for some seconds, and is
-dropped when another one needs its place. So connections that never send a request keep nobody out.
-Requests that are being handled, such as streams of events, keep their places.
+A connection waits while its client has to act: to send the rest of a request, or to read a
+response. It may wait only for some time, and is dropped when another one needs its place. So
+clients that send half a request, or do not read, keep nobody out. Requests of a user, such as
+uploads and streams of events, keep their places, and so do complete requests of anybody.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import sys
 import time
@@ -15,14 +17,13 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from margrave.studio.settings import Limits
+from margrave.studio.settings import Settings
 
 SLOWEST = 1024  # bytes per second that a client has to send or read
 ACCEPTED = 64  # connections that the loop accepts at once, before any of them counts
 QUEUE = 1024  # connections that wait until they are accepted
 _OTHER_FILES = 512  # open files besides connections that count
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-_CHECK = 30.0  # seconds between two looks at a client that reads slowly
 _RECORDS, _PERIOD = 200, 60.0  # records of a log within so many seconds
 
 
@@ -32,37 +33,61 @@ class Connection(H11Protocol):
     total: int
     of_address: int
     seconds: float
+    proxies: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.since = self.loop.time()
+        self.is_dropped = False
         self._waiting: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
 
     @property
-    def is_waiting(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether no request is being handled."""
         return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has to act; not if the guard has found a user in the request."""
+        if self.is_idle:
+            return True
+        has_user = self.cycle.scope["state"].get("user") is not None
+        return not has_user and (self.cycle.more_body or self.flow.write_paused)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place, that of another connection if there is none left."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # any byte that is not read starts the watch
         self._watch()
-        open_ones = [
-            one
-            for one in self.connections
-            if isinstance(one, Connection) and not one.transport.is_closing()
-        ]
+        # A connection that is being closed keeps its socket until the client has read the rest.
+        places = [one for one in self.connections if isinstance(one, Connection)]
         address = self.client and self.client[0]
-        same = [one for one in open_ones if one.client and one.client[0] == address]
-        for places, most in ((same, self.of_address), (open_ones, self.total)):
-            if len(places) > most and not transport.is_closing():
-                waiting = [one for one in places if one.is_waiting and one is not self]
-                if waiting:
-                    min(waiting, key=lambda one: one.since).transport.abort()
-                else:
-                    transport.write(_BUSY)
-                    transport.close()
+        if not self._is_proxy(address):
+            same = [one for one in places if one.client and one.client[0] == address]
+            self._make_place(same, self.of_address)
+        self._make_place(places, self.total)
+
+    def _is_proxy(self, address: str | None) -> bool:
+        """Whether the connections from an address are those of many clients."""
+        if address is None or not self.proxies:
+            return False
+        return any(ipaddress.ip_address(address) in network for network in self.proxies)
+
+    def _make_place(self, places: list[Connection], most: int) -> None:
+        """Drop one of the connections, or this one, if there are too many."""
+        held = [one for one in places if not one.is_dropped]
+        if len(held) <= most or self.is_dropped:
+            return
+        waiting = [one for one in held if one.is_waiting and one is not self]
+        if waiting:
+            oldest = min(waiting, key=lambda one: one.since)
+            oldest.is_dropped = True
+            oldest.transport.abort()
+        else:
+            self.is_dropped = True
+            self.transport.write(_BUSY)
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Stop the clock when a request is complete, start it when the next one begins."""
@@ -77,7 +102,7 @@ class Connection(H11Protocol):
                 timer.cancel()
 
     def _watch(self) -> None:
-        if self.is_waiting and self in self.connections:
+        if self.is_idle and self in self.connections:
             if self._waiting is None:
                 self.since = self.loop.time()
                 self._waiting = self.loop.call_later(self.seconds, self.transport.abort)
@@ -98,19 +123,21 @@ class Connection(H11Protocol):
 
     def _check_writing(self, before: int | None) -> None:
         left = self.transport.get_write_buffer_size()
-        if before is not None and before - left < SLOWEST * _CHECK:
+        if before is not None and before - left < SLOWEST * self.seconds:
             self.transport.abort()
         else:
-            self._writing = self.loop.call_later(_CHECK, self._check_writing, left)
+            self._writing = self.loop.call_later(self.seconds, self._check_writing, left)
 
 
-def connection_class(limits: Limits) -> type[Connection]:
+def connection_class(settings: Settings) -> type[Connection]:
     """Make the class of a server's connections; their number leaves room for other open files."""
+    limits = settings.limits
 
     class LimitedConnection(Connection):
         total = min(limits.connections, _open_files(limits.connections + _OTHER_FILES))
         of_address = min(limits.connections_of_address, total)
         seconds = limits.request_seconds
+        proxies = tuple(ipaddress.ip_network(proxy) for proxy in settings.proxies)
 
     return LimitedConnection
 
@@ -132,12 +159,15 @@ def _open_files(wanted: int) -> int:
 def bound_logs() -> None:
     """Limit what this process writes to standard error about requests that fail."""
     for handler in (logging.lastResort, *logging.getLogger("uvicorn").handlers):
-        if handler is not None:
+        if handler is not None and not any(isinstance(one, _Few) for one in handler.filters):
             handler.addFilter(_Few())
 
 
 class _Few(logging.Filter):
-    """Drops the records beyond the first ones of each period."""
+    """Drops the records beyond the first ones of each period, and those of cancelled requests.
+
+    The server cancels requests when it ends; it has one record of how many.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,6 +175,8 @@ class _Few(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write a record; the last one says that others are left out."""
+        if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):
+            return False
         if time.monotonic() - self._start > _PERIOD:
             self._start, self._n = time.monotonic(), 0
         self._n += 1

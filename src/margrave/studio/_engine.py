@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -193,8 +194,9 @@ def migrating(engine: Engine) -> Engine:
 def make_file(path: Path) -> None:
     """Make a file, and its folder, that nobody else can read, if it is not there yet.
 
-    SQLite gives the files that it puts beside it the same permissions. An existing file is not
-    opened: to close it again would take away the locks that this process has on it.
+    SQLite gives the files that it puts beside it the same permissions; those of existing files are
+    taken away from other users. An existing file is not opened: to close it again would take away
+    the locks that this process has on it.
 
     Raises
     ------
@@ -205,6 +207,8 @@ def make_file(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        for name in ("", "-wal", "-shm"):
+            _tighten(path.with_name(path.name + name))
     except FileExistsError:
         if not path.exists():
             raise StoreError(f"The folder {path.parent} is not a folder; name another.") from None
@@ -214,6 +218,16 @@ def make_file(path: Path) -> None:
         raise StoreError(f"The file {path} is not a file; name another.")
     if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         raise _sqlite_error("SQLITE_READONLY", f"The file {path}")
+
+
+def _tighten(path: Path) -> None:
+    """Let no other user open a file, if it is a regular one of this user."""
+    if not path.exists() or not hasattr(os, "geteuid"):
+        return
+    status = path.lstat()
+    is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    if is_own and stat.S_IMODE(status.st_mode) & 0o077:
+        path.chmod(0o600)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ custom header to another server only after a preflight request, which the studio
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from urllib.parse import parse_qsl, urlsplit
 
@@ -37,6 +38,7 @@ _HEADERS = {
 _READING = ("GET", "HEAD", "OPTIONS")
 _OUR_SITES = ("same-origin", "none", "")  # none: the user typed the address
 _JSON_BYTES = 1 << 20
+_TOKEN_BYTES, _TOKEN_SECONDS = 1 << 12, 5.0  # for a body that anybody can send
 _FORM_BYTES = 1 << 16  # of a form, besides the file
 
 
@@ -97,6 +99,7 @@ class Incoming:
         self._read = 0
         self._complete = False
         self._seconds = seconds
+        self._slowest: float = SLOWEST
         self._began: float | None = None
         self._receive = receive
 
@@ -145,8 +148,16 @@ class Incoming:
     def check_body(self, upload_bytes: int) -> None:
         """Refuse a body that is too large or of the wrong type, and limit how much is read."""
         uploads = self.matches("POST", "/api/tables")
-        expected = "multipart/form-data" if uploads else "application/json"
-        self._most = upload_bytes + _FORM_BYTES if uploads else _JSON_BYTES
+        most = upload_bytes + _FORM_BYTES if uploads else _JSON_BYTES
+        self._limit_body(most, "multipart/form-data" if uploads else "application/json")
+
+    def check_token_body(self) -> None:
+        """Do the same for a body with the token, which is short and has a fixed time."""
+        self._limit_body(_TOKEN_BYTES, "application/json")
+        self._seconds, self._slowest = min(self._seconds, _TOKEN_SECONDS), math.inf
+
+    def _limit_body(self, most: int, expected: str) -> None:
+        self._most = most
         length = self.header("content-length")
         if length and not re.fullmatch("[0-9]{1,18}", length):
             raise Refusal(400, "The header Content-Length is not a number.")
@@ -154,14 +165,17 @@ class Incoming:
             raise self.too_large()
         kind = self.header("content-type").partition(";")[0].strip().lower()
         has_body = bool(length.strip("0") or self.header("transfer-encoding"))
-        if self.method not in _READING and (kind or has_body or uploads) and kind != expected:
+        needed = kind or has_body or expected == "multipart/form-data"
+        if self.method not in _READING and needed and kind != expected:
             raise Refusal(415, f"This request needs the Content-Type {expected}.")
 
     def too_large(self) -> Refusal:
         """The refusal of a body that is too large."""
+        kib = self._most / (1 << 10)
+        most = f"{kib:g} KiB" if kib < 1024 else f"{kib / 1024:.3g} MiB"
         return Refusal(
             413,
-            f"This request is too large; the limit is {self._most / (1 << 20):.3g} MiB.",
+            f"This request is too large; the limit is {most}.",
             {"Connection": "close"},
         )
 
@@ -179,7 +193,7 @@ class Incoming:
         now = asyncio.get_running_loop().time()
         self._began = now if self._began is None else self._began
         try:
-            async with asyncio.timeout_at(self._began + self._seconds + self._read / SLOWEST):
+            async with asyncio.timeout_at(self._began + self._seconds + self._read / self._slowest):
                 message = await self._receive()
         except TimeoutError:
             self.refusal = Refusal(

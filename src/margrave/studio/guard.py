@@ -126,10 +126,10 @@ class Guard:
         try:
             response = await self._own_response(request)
             if response is None:
-                user = await self._user(request)
+                # In the scope of the server too: the connection of a user keeps its place.
+                scope.setdefault("state", {})["user"] = await self._user(request)
                 request.check_body(self.settings.limits.upload_bytes)
-                state = {**scope.get("state", {}), "user": user}
-                await self.app({**scope, "state": state}, request.receive, outgoing.pass_on)
+                await self.app(scope, request.receive, outgoing.pass_on)
         except Refusal as refusal:
             response = refusal.response
         except Exception:
@@ -145,7 +145,7 @@ class Guard:
         """The response to a request that sends the token; None for all other requests."""
         request.check_source(self.settings)
         if request.matches("POST", "/api/session"):
-            request.check_body(self.settings.limits.upload_bytes)
+            request.check_token_body()
             self._check_token(_token_in(await request.body()), request.peer)
             response = JSONResponse({"shared": self.settings.shared})
             return await self._with_cookie(request, response)
@@ -259,9 +259,11 @@ class Guard:
         """The name of the cookie: browsers share cookies between the ports of a host.
 
         The port is the one that the browser uses, which is the same for all processes behind a
-        proxy. A studio with one user leaves the key of a shared one alone.
+        proxy. A studio with one user leaves the key of a shared one alone. Browsers accept a name
+        with the prefix from this very host only, over TLS.
         """
         name = "margrave" if self.settings.shared else "margrave-local"
+        name = f"__Host-{name}" if request.scheme == "https" else name
         port = re.search(r":(\d+)\Z", request.header("host"))
         return f"{name}-{port[1]}" if port and port[1] not in ("80", "443") else name
 

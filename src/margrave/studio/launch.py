@@ -7,6 +7,7 @@ import atexit
 import hashlib
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -75,7 +76,10 @@ def listening(settings: Settings, port: int | None) -> socket.socket:
     for number in ports:
         # With an explicit protocol, or asyncio does not set TCP_NODELAY (40 ms per response).
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # there SO_REUSEADDR lets other programs take the port too
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.host, number))
             listener.listen()
@@ -159,7 +163,6 @@ def serve(
                 open_browser(urls[0], folders.enter_context(_private_folder()))
 
         server = server_of(studio, accepts_requests, folders.close)
-        bound_logs()
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -175,7 +178,7 @@ def server_of(
     proxies = list(studio.settings.proxies)
     config = uvicorn.Config(
         create_app(studio),
-        http=connection_class(studio.settings.limits),
+        http=connection_class(studio.settings),
         backlog=ACCEPTED,
         log_level="warning",
         access_log=False,
@@ -184,6 +187,7 @@ def server_of(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=2,
     )
+    bound_logs()  # of which uvicorn's are there now
     return _Server(config, ready, ended)
 
 

@@ -177,8 +177,7 @@ def onnx(dialog: str, number: int, studio: StudioParameter, user: UserParameter)
 @router.get("/accepted/{number}/card.md", response_class=Response, responses=_file("text/markdown"))
 def card(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """The model card of an accepted model: its purpose, guarantee and requirements."""
-    with studio.exporting(user):
-        body = exports.accepted(studio.store, user, dialog, number).model_card()
+    body = exports.accepted(studio.store, user, dialog, number).model_card()
     return attachment("card.md", "text/markdown; charset=utf-8", body.encode())
 
 
@@ -189,6 +188,5 @@ def card(dialog: str, number: int, studio: StudioParameter, user: UserParameter)
 )
 def certificate(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """The certificate of an accepted model."""
-    with studio.exporting(user):
-        body = exports.certificate_json(exports.accepted(studio.store, user, dialog, number))
+    body = exports.certificate_json(exports.accepted(studio.store, user, dialog, number))
     return attachment("certificate.json", "application/json", body)

@@ -6,18 +6,15 @@ Other users of the machine see the command lines of all processes, so the token 
 from __future__ import annotations
 
 import os
-import stat
-import time
 import webbrowser
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from tempfile import mkstemp
 
 from margrave.studio._engine import StoreError, default_url, read_url
+from margrave.studio._private_files import open_private
 from margrave.studio.settings import is_token, new_token
-
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_WAIT = 1.0  # seconds for another process to write the token into the file that it has made
 
 
 def token_file(store: str) -> Path:
@@ -46,43 +43,31 @@ def keep_token(file: Path) -> str:
     """
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_token(file)
+        if not os.path.lexists(file):
+            _write_token(file)
+        with os.fdopen(open_private(file, os.O_RDONLY), encoding="latin-1") as opened:
+            token = opened.read(1000)
     except OSError as error:
-        raise StoreError(f"The file {file} cannot be made: {error.strerror}.") from error
-    token = new_token()
-    with os.fdopen(handle, "w", encoding="ascii") as opened:
-        opened.write(token)
-        opened.flush()
-        os.fsync(handle)
+        raise StoreError(
+            f"The file {file} cannot be made or read: {error.strerror}. If it is a link, delete it."
+        ) from error
+    if not is_token(token):
+        raise StoreError(f"The file {file} has no token; delete it, and the studio makes another.")
     return token
 
 
-def _read_token(file: Path) -> str:
-    until = time.monotonic() + _WAIT
-    while True:
-        try:
-            with os.fdopen(os.open(file, os.O_RDONLY | _NO_LINK), encoding="latin-1") as opened:
-                is_private = _is_private(os.fstat(opened.fileno()))
-                token = opened.read(1000) if is_private else ""
-        except OSError as error:
-            raise StoreError(f"The file {file} cannot be read: {error.strerror}.") from error
-        if is_token(token):
-            return token
-        if not is_private or time.monotonic() > until:
-            reason = "has no token" if is_private else "belongs to or can be read by other users"
-            raise StoreError(f"The file {file} {reason}; delete it, and the studio makes another.")
-        time.sleep(0.01)
-
-
-def _is_private(status: os.stat_result) -> bool:
-    """Whether a file is a plain one of this user that no other user can open."""
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    if not hasattr(os, "geteuid"):  # on Windows, the permissions are those of the folder
-        return True
-    return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+def _write_token(file: Path) -> None:
+    """Make a file with a new token, unless another process is faster; it is never half written."""
+    handle, name = mkstemp(prefix=f"{file.name}-", dir=file.parent)  # with mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as opened:
+            opened.write(new_token())
+            opened.flush()
+            os.fsync(handle)
+        with suppress(FileExistsError):
+            os.link(name, file)
+    finally:
+        Path(name).unlink()
 
 
 def open_browser(url: str, folder: str | Path) -> None:

@@ -71,7 +71,8 @@ class Limits:
         Number of open connections, of all clients and of one address. The number of files that
         the process may open can lower them.
     request_seconds : int
-        Time in seconds for the headers of a request, and for each part of its body.
+        Time in seconds for the headers of a request, for each part of its body, and for reading
+        some of the response.
     """
 
     upload_bytes: int = 64 * _MIB

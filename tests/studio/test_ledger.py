@@ -136,6 +136,20 @@ def test_dialogs_that_reserve_share_the_error_probability(user):
     assert user.ok(dialogs[0])["used_up"]
 
 
+def test_a_refused_use_has_its_own_number(user):
+    """Another user certifies between the refusal and the same request in a second dialog."""
+    table = rows(9)
+    dialogs = [dialog_on(user, table) for _ in range(2)]
+    other = dialog_on(user, table, seed=1)
+    for dialog in dialogs:
+        user.asked(dialog, "fp <= 17%, fn <= 17%", keep=False, strategies=["move"])
+    assert accepted(user, dialogs[0], reserve=True) == "conflict"
+    assert accepted(user, other, reserve=True) == 2
+    assert accepted(user, dialogs[1], reserve=True) == "conflict"
+    found = [user.ok(f"{dialog}/dialog.json")["refused"] for dialog in dialogs]
+    assert [[use["use_number"] for use in refused] for refused in found] == [[1], [1]]
+
+
 @contextmanager
 def statements():
     """What is asked of the database."""

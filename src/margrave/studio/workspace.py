@@ -85,12 +85,11 @@ class Live:
     lock: Any = field(default_factory=threading.RLock)
     frame: pandas.DataFrame | None = None
 
-    def refuse(self, terms: Record) -> None:
-        """Record a guarantee that was refused on the certification set."""
-        account = self.dialog.certification
+    def refuse(self, number: int, terms: Record) -> None:
+        """Record a guarantee that was refused on the certification set, with the use's number."""
         known = [{name: use[name] for name in terms} for use in self.refused]
-        if account is not None and terms not in known:  # repeating it is the same use
-            self.refused.append({"use_number": len(account.uses), **terms})
+        if terms not in known:  # repeating it is the same use
+            self.refused.append({"use_number": number, **terms})
 
     def state(self) -> Record:
         """The position and the refusals, as plain data."""

@@ -7,16 +7,20 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import httpx
+import pandas
 from sqlalchemy import delete
 
+from margrave import datasets
 from margrave.studio import Limits, Settings, open_studio
 from margrave.studio._tables import AccountRow
 from margrave.studio.context import Studio
 from margrave.studio.launch import listening, server_of
 
+_NUMBERS = count(1)  # of tables with rows of their own
 SERVED: list[Studio] = []
 """The studios of this process."""
 
@@ -70,10 +74,22 @@ class Client:
         """A set of the package as a table."""
         return self.ok("/tables/bundled", {"name": name})["id"]
 
-    def dialog(self, name: str = "pima", **choices: object) -> str:
-        """A trained dialog on a set of the package; two quick members."""
+    def own_table(self, name: str = "pima") -> str:
+        """A set of the package with a column moved: no other table has its rows."""
+        bunch = datasets.load(name)
+        table = pandas.DataFrame(bunch.data, columns=bunch.feature_names)
+        table.iloc[:, 0] += 1000 * next(_NUMBERS)
+        table["target"] = bunch.target
+        file = (f"{name}.csv", table.to_csv(index=False).encode())
+        answer = self.http.post("/api/tables", files={"file": file})
+        assert answer.status_code == 201, answer.text
+        return answer.json()["id"]
+
+    def dialog(self, name: str = "pima", *, own: bool = False, **choices: object) -> str:
+        """A trained dialog on a set of the package, or on rows of its own; two quick members."""
+        table = self.own_table(name) if own else self.table(name)
         given = {"target": "target", "members": ["logistic", "qda"], **choices}
-        begun = self.post("/dialogs", {"table": self.table(name), **given})
+        begun = self.post("/dialogs", {"table": table, **given})
         assert self.finished(begun)["state"] == "done"
         return f"/dialogs/{begun.json()['dialog']['id']}"
 

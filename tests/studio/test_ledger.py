@@ -1,10 +1,16 @@
 """The ledger of the store: the same rows are used up, in whatever dialog and for whatever user."""
 
+import json
+from contextlib import contextmanager
+
 import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import Engine, event, select
 from tests.studio.page_parts import uploaded
 from tests.studio.serving import connected, serving
+
+from margrave.studio.store import DialogRow
 
 TERMS = {"confidence": 0.8}
 TOKEN = "for-all-of-us-here"  # noqa: S105 - of a studio that lives as long as the tests
@@ -128,3 +134,56 @@ def test_dialogs_that_reserve_share_the_error_probability(user):
     (last,) = user.ok(dialogs[2])["accepted"]
     assert sum("fp <= 30%" in remark for remark in last["remarks"]) == 2
     assert user.ok(dialogs[0])["used_up"]
+
+
+def test_a_refused_use_has_its_own_number(user):
+    """Another user certifies between the refusal and the same request in a second dialog."""
+    table = rows(9)
+    dialogs = [dialog_on(user, table) for _ in range(2)]
+    other = dialog_on(user, table, seed=1)
+    for dialog in dialogs:
+        user.asked(dialog, "fp <= 17%, fn <= 17%", keep=False, strategies=["move"])
+    assert accepted(user, dialogs[0], reserve=True) == "conflict"
+    assert accepted(user, other, reserve=True) == 2
+    assert accepted(user, dialogs[1], reserve=True) == "conflict"
+    found = [user.ok(f"{dialog}/dialog.json")["refused"] for dialog in dialogs]
+    assert [[use["use_number"] for use in refused] for refused in found] == [[1], [1]]
+
+
+@contextmanager
+def statements():
+    """What is asked of the database."""
+    seen = []
+
+    def note(_connection, _cursor, statement, *_):
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def test_the_rows_of_an_account_are_read_once(user):
+    dialog = dialog_on(user, rows(7))
+    with statements() as seen:
+        assert accepted(user, dialog) == 1
+        user.ok(dialog)
+    assert any("accounts.hashes" in one for one in seen)
+    with statements() as seen:
+        assert user.ok(dialog)["used_up"]
+    assert seen
+    assert not any("accounts.hashes" in one for one in seen)
+
+
+def test_a_list_of_dialogs_reads_no_hashes_of_rows(made, user):
+    dialog_on(user, rows(8))
+    with statements() as seen:
+        assert user.ok("/dialogs")["dialogs"]
+    assert seen
+    assert not any("hashes" in one for one in seen)
+    with made[0].store.read() as session:
+        assert all(
+            len(json.dumps(facts)) < 2000 for facts in session.scalars(select(DialogRow.facts))
+        )

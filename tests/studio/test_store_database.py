@@ -22,7 +22,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, MetaData, event, inspect, make_url, select, text
 from tests.studio import postgres, store_children
 
-from margrave.steer import RowSample
+from margrave.steer import GuaranteeError, RowSample
 from margrave.studio import migrations
 from margrave.studio._tables import Base
 from margrave.studio.job_table import JobTable
@@ -263,6 +263,36 @@ def test_a_killed_process_leaves_its_use_of_rows(store, url):
     (account,) = StoreLedger(store, "spam").read()
     assert [use.outcome for use in account.uses] == ["unfinished"]
     assert account.used_up
+
+
+@BOTH
+def test_an_account_that_another_process_adds_is_not_taken_for_one_that_is_gone(store):
+    ledger, other = (Workspace(store, 1).ledger({"target": "spam"}) for _ in range(2))
+    first, second = np.arange(100.0)[:, None], np.arange(500.0, 600.0)[:, None]
+    with (
+        suppress(GuaranteeError),
+        other.use(RowSample.of(first), name="x", preference="fp <= 1%", delta=0.05),
+    ):
+        assert ledger.account(RowSample.of(first)).used_up
+        raise GuaranteeError("Too few.", code="too_few_samples")  # the use is removed
+    with other.use(RowSample.of(second), name="y", preference="fp <= 2%", delta=0.05):
+        assert not ledger.account(RowSample.of(first)).uses
+        assert [use.preference for use in ledger.account(RowSample.of(second)).uses] == ["fp <= 2%"]
+    (use,) = ledger.account(RowSample.of(second)).uses
+    assert use.outcome == "certified"
+
+
+@BOTH
+@pytest.mark.parametrize(("n", "used"), [(30, True), (300, True), (12_000, True), (100, False)])
+def test_the_rows_of_an_account_are_found_among_many(store, n, used):
+    ledger = StoreLedger(store, "spam")
+    X = np.arange(100_000.0)[:, None]
+    for first in range(0, 90_000, 30_000):
+        rows = RowSample.of(X[first : first + 30_000])
+        with ledger.use(rows, name=str(first), preference="fp <= 1%", delta=0.05):
+            pass
+    rows = RowSample.of(X[40_000 : 40_000 + n] if used else X[-n:])
+    assert [use.name for use in ledger.account(rows).uses] == ["30000"] * used
 
 
 # Versions

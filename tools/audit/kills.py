@@ -1,8 +1,9 @@
 """Kills: a studio is ended by SIGKILL at random moments, and started again on the same store.
 
 A user uploads tables, trains, edits, accepts and deletes without a pause, and notes what the studio
-has answered as saved. After each start the store opens, everything in the notes is there, no step
-is stored twice, and no certification set is used twice.
+has answered as saved. Every other kill comes while a model is being accepted. After each start the
+store opens, everything in the notes is there, no step is stored twice, no certification set is used
+twice, and what one dialog has used of the rows of a table, another dialog on them cannot use.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from time import sleep
 from typing import Any
 
 import httpx
@@ -21,8 +23,17 @@ from tools.audit._attacks import Attack
 from tools.audit._studio import FAST, Server, served
 from tools.system import postgresql
 
-ROWS = 900
-LONGEST = 10.0  # seconds until a kill
+LONGEST = 6.0  # seconds until a kill
+ACCEPTING = 0.08  # seconds from the request to accept to a kill, at most
+
+
+def make_table(rng: random.Random) -> bytes:
+    """Write a table whose rows no other table has."""
+    lines = ["a,b,target"]
+    for _ in range(900):
+        a, b = rng.uniform(0, 100), rng.randrange(13)
+        lines.append(f"{a!r},{b},{'yes' if a + b > 55 else 'no'}")
+    return "\n".join(lines).encode()
 
 
 @dataclass
@@ -41,6 +52,12 @@ class Notes:
         Ids of dialogs that the studio has deleted.
     doubtful : set of str
         Ids of dialogs whose deletion was requested and not answered.
+    others : dict
+        For each dialog whose model the user requested to accept, another one on the same rows.
+    accepting : Event
+        Set while the studio accepts a model.
+    n_accepting, n_refused : int
+        How many kills came meanwhile, and how many other dialogs could not use the rows again.
     """
 
     tables: set[str] = field(default_factory=set)
@@ -48,6 +65,10 @@ class Notes:
     accepted: dict[str, list[str]] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
+    others: dict[str, str] = field(default_factory=dict)
+    accepting: threading.Event = field(default_factory=threading.Event)
+    n_accepting: int = 0
+    n_refused: int = 0
 
     def see(self, record: dict[str, Any]) -> None:
         """Note a dialog as the studio shows it."""
@@ -60,37 +81,52 @@ def _lasting(step: dict[str, Any]) -> Any:
     return step["preference"], step["after"], step.get("parent")
 
 
-def new_table(rng: random.Random) -> bytes:
-    """A table with rows that no other one has, so that no other dialog has certified them."""
-    rows = [(rng.random(), rng.random()) for _ in range(ROWS)]
-    lines = [f"{a},{b},{'yes' if a + b / 4 > 0.7 else 'no'}" for a, b in rows]
-    return "\n".join(["a,b,target", *lines]).encode()
-
-
 def work(user: Client, notes: Notes, rng: random.Random) -> None:
     """Use the studio without a pause, until the connection breaks."""
     while True:
-        uploaded = user.http.post("/api/tables", files={"file": ("table.csv", new_table(rng))})
+        uploaded = user.http.post("/api/tables", files={"file": ("table.csv", make_table(rng))})
         table = uploaded.raise_for_status().json()["id"]
         notes.tables.add(table)
-        body = {"table": table, "target": "target", "members": FAST, "seed": rng.randrange(1000)}
-        begun = user.post("/dialogs", body).raise_for_status().json()
-        dialog = begun["dialog"]["id"]
-        notes.dialogs[dialog], notes.accepted[dialog] = [], []
-        _follow(user, begun["job"])
-        notes.see(user.ok(f"/dialogs/{dialog}"))
-        for _ in range(rng.randrange(1, 4)):
-            want = {"wants": [f"fp <= {rng.randrange(5, 60)}"], "keep": False}
-            _follow(user, user.post(f"/dialogs/{dialog}/prefer", want).raise_for_status().json())
-            notes.see(user.ok(f"/dialogs/{dialog}"))
+        seed = rng.randrange(1000)
+        other, dialog = (_train(user, notes, table, seed + i) for i in (1, 0))
+        for one, n in ((other, 1), (dialog, rng.randrange(1, 4))):
+            for _ in range(n):
+                want = {"wants": [f"fp <= {rng.randrange(5, 60)}"], "keep": False}
+                _follow(user, user.post(f"/dialogs/{one}/prefer", want).raise_for_status().json())
+                notes.see(user.ok(f"/dialogs/{one}"))
         if rng.random() < 0.3:
             user.post(f"/dialogs/{dialog}/undo")
-        _follow(user, user.post(f"/dialogs/{dialog}/accept", {"confidence": 0.7}).json())
+        notes.others[dialog] = other
+        notes.accepting.set()
+        _accept(user, dialog)
         notes.see(user.ok(f"/dialogs/{dialog}"))
+        notes.accepting.clear()
         if rng.random() < 0.3:
             notes.doubtful.add(dialog)
             user.http.delete(f"/api/dialogs/{dialog}").raise_for_status()
             notes.deleted.add(dialog)
+
+
+def _train(user: Client, notes: Notes, table: str, seed: int) -> str:
+    """Train a dialog; return its id."""
+    body = {"table": table, "target": "target", "members": FAST, "seed": seed}
+    begun = user.post("/dialogs", body).raise_for_status().json()
+    dialog: str = begun["dialog"]["id"]
+    notes.dialogs[dialog], notes.accepted[dialog] = [], []
+    _follow(user, begun["job"])
+    notes.see(user.ok(f"/dialogs/{dialog}"))
+    return dialog
+
+
+def _accept(user: Client, dialog: str) -> str | None:
+    """Accept the current model of a dialog; return the code of the refusal, if it is refused."""
+    response = user.post(f"/dialogs/{dialog}/accept", {"confidence": 0.7})
+    record = response.json()
+    if response.status_code == 202:
+        _follow(user, record)
+        record = user.ok(f"/jobs/{record['id']}")
+    code: str | None = record.get("code")
+    return code
 
 
 def _follow(user: Client, job: dict[str, Any]) -> None:
@@ -112,6 +148,9 @@ def check(user: Client, notes: Notes) -> list[str]:
             wrong.append(f"table {table} is lost")
     for dialog in sorted(shown & set(notes.dialogs)):
         wrong += check_dialog(user, dialog, notes)
+    for dialog, other in notes.others.items():
+        wrong += check_other(user, dialog, other, notes, deleted=dialog not in shown)
+    notes.others.clear()
     return wrong
 
 
@@ -133,9 +172,7 @@ def check_dialog(user: Client, dialog: str, notes: Notes) -> list[str]:
     if len(texts) > 1:
         wrong.append(f"the certification set of dialog {dialog} was used {len(texts)} times")
     if texts:
-        response = user.post(f"/dialogs/{dialog}/accept", {"confidence": 0.7})
-        if response.status_code == 202:
-            _follow(user, response.json())
+        _accept(user, dialog)
         after = user.ok(f"/dialogs/{dialog}")
         if len(after["accepted"]) > len(texts):
             wrong.append(f"the certification set of dialog {dialog} was used again")
@@ -143,8 +180,22 @@ def check_dialog(user: Client, dialog: str, notes: Notes) -> list[str]:
     return wrong
 
 
-def round_of(server: Server, notes: Notes, rng: random.Random) -> list[str]:
-    """Work, kill at a random moment, start again, and compare."""
+def check_other(user: Client, dialog: str, other: str, notes: Notes, *, deleted: bool) -> list[str]:
+    """Try to use the rows that a dialog has used in another dialog on them."""
+    used = bool(notes.accepted[dialog]) or (
+        not deleted and user.ok(f"/dialogs/{dialog}")["used_up"]
+    )
+    if not used:
+        return []
+    code = _accept(user, other)
+    if code == "used_up" and not user.ok(f"/dialogs/{other}")["accepted"]:
+        notes.n_refused += 1
+        return []
+    return [f"dialog {other} could use the rows that dialog {dialog} has used ({code})"]
+
+
+def round_of(server: Server, notes: Notes, rng: random.Random, *, accepting: bool) -> list[str]:
+    """Work, kill at a random moment or while a model is accepted, start again, and compare."""
     failures: list[str] = []
 
     def use() -> None:
@@ -156,11 +207,17 @@ def round_of(server: Server, notes: Notes, rng: random.Random) -> list[str]:
         except Exception as error:
             failures.append(f"before the kill: {type(error).__name__}: {str(error)[:200]}")
 
+    notes.accepting.clear()
     worker = threading.Thread(target=use)
     worker.start()
-    threading.Event().wait(rng.uniform(0.1, LONGEST))
+    if accepting:
+        notes.accepting.wait(300)
+        sleep(rng.uniform(0, ACCEPTING))
+    else:
+        sleep(rng.uniform(0.1, LONGEST))
     server.kill()
     worker.join()
+    notes.n_accepting += notes.accepting.is_set()  # it stays so if there was no answer
     server.start()
     with server.client() as user:
         return failures + check(user, notes)
@@ -169,14 +226,18 @@ def round_of(server: Server, notes: Notes, rng: random.Random) -> list[str]:
 def kill_often(server: Server, name: str, n: int, rng: random.Random) -> Attack:
     """Kill a studio `n` times."""
     attack, notes = Attack(name, "all that was answered as saved is there, once"), Notes()
-    for _ in range(n):
+    for number in range(n):
         with attack.trial("start or check after a kill"):
-            wrong = round_of(server, notes, rng)
+            wrong = round_of(server, notes, rng, accepting=number % 2 == 0)
             if wrong:
                 attack.failures.append("; ".join(wrong))
+    attack.check(notes.n_accepting > 0, "no kill came while a model was accepted")
     n_steps = sum(map(len, notes.dialogs.values()))
     n_accepted = sum(map(len, notes.accepted.values()))
-    attack.measured = f"{len(notes.dialogs)} dialogs, {n_steps} steps, {n_accepted} certificates"
+    attack.measured = (
+        f"{len(notes.dialogs)} dialogs, {n_steps} steps, {n_accepted} certificates, "
+        f"{notes.n_accepting} kills while accepting, {notes.n_refused} other dialogs refused"
+    )
     return attack
 
 

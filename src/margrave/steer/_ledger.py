@@ -347,6 +347,7 @@ class Ledger:
             yield account.grant(name)
         except GuaranteeError as error:
             if error.used_up:
+                error.fields["use_number"] = account.grant(name).number
                 self._conclude(rows, name, "refused")
             elif is_new:
                 self._conclude(rows, name, None)

@@ -105,7 +105,8 @@ class GuaranteeError(MargraveError):
     fields : dict
         The values that the message mentions; for "too_few_samples" the bound, the confidence, the
         number of samples ``n``, the number ``needed`` (None if no number is enough) and the
-        smallest limit that is ``supported``, as a fraction.
+        smallest limit that is ``supported``, as a fraction; if a use was recorded in a ledger, its
+        ``use_number`` there.
     used_up : bool
         Whether the scores of the certification set were used. If True, the ledger of a dialog
         counts this test as a certificate.

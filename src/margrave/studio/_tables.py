@@ -165,8 +165,8 @@ class DialogRow(Base):
     """A dialog: its settings, its current step, and its numbers of steps and accepted models.
 
     ``preference`` and ``met`` belong to the current step. ``refused`` has the guarantees that were
-    refused on its certification set. ``revision`` grows by one with each change of its steps, of
-    its position or of these.
+    refused on its certification set. ``row_hashes`` identify the rows that this set was taken from.
+    ``revision`` grows by one with each change of its steps, of its position or of its refusals.
     """
 
     __tablename__ = "dialogs"
@@ -188,6 +188,7 @@ class DialogRow(Base):
     choices: Mapped[dict[str, Any]]
     facts: Mapped[dict[str, Any] | None]
     refused: Mapped[list[dict[str, Any]]]
+    row_hashes: Mapped[bytes | None] = mapped_column(deferred=True)
 
     @property
     def kind(self) -> str:
@@ -217,9 +218,14 @@ class DialogRow(Base):
 
 
 class AccountRow(Base):
-    """Which guarantees have used the rows of a table; it refers to nothing that can be deleted."""
+    """Which guarantees have used the rows of a table; it refers to nothing that can be deleted.
+
+    It is inserted and deleted, and never changed, and no id is used again: what was read of an id
+    remains true.
+    """
 
     __tablename__ = "accounts"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy reads it
 
     id: Mapped[int] = mapped_column(primary_key=True)
     target: Mapped[str | None] = mapped_column(index=True)

@@ -322,6 +322,11 @@ class Store:
         with self.read() as session:
             return found(session.scalar(query), "dialog")
 
+    def row_hashes(self, dialog_id: str) -> bytes | None:
+        """Return what identifies the rows of a dialog's certification data."""
+        with self.read() as session:
+            return session.scalar(select(DialogRow.row_hashes).where(DialogRow.id == dialog_id))
+
     def overview(self, owner: str, dialog_id: str) -> Overview:
         """Return all that is shown of a user's dialog, at one point in time."""
         query = select(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)

@@ -117,7 +117,7 @@ def accept(workspace: Workspace, job: JobRow, handle: Handle) -> None:
             model = dialog.accept(**terms)
         except GuaranteeError as error:
             if error.used_up:
-                live.refuse({"step": dialog.position, **terms})
+                live.refuse(error.fields["use_number"], {"step": dialog.position, **terms})
             ended = handle.ended("failed", **problem_record(error))
         else:
             same = [accepted.model is model for accepted in dialog.accepted]

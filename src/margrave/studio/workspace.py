@@ -19,10 +19,10 @@ import numpy as np
 
 from margrave.app import Samples
 from margrave.export import can_export
-from margrave.steer import Account, Dialog, RowSample, SteeredClassifier
+from margrave.steer import Account, Dialog, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
-from margrave.studio.ledger import StoreLedger
+from margrave.studio.ledger import AccountCache, StoreLedger, bytes_of_rows, read_rows
 from margrave.studio.programs import call_of
 from margrave.studio.store import (
     AcceptanceRow,
@@ -85,12 +85,11 @@ class Live:
     lock: Any = field(default_factory=threading.RLock)
     frame: pandas.DataFrame | None = None
 
-    def refuse(self, terms: Record) -> None:
-        """Record a guarantee that was refused on the certification set."""
-        account = self.dialog.certification
+    def refuse(self, number: int, terms: Record) -> None:
+        """Record a guarantee that was refused on the certification set, with the use's number."""
         known = [{name: use[name] for name in terms} for use in self.refused]
-        if account is not None and terms not in known:  # repeating it is the same use
-            self.refused.append({"use_number": len(account.uses), **terms})
+        if terms not in known:  # repeating it is the same use
+            self.refused.append({"use_number": number, **terms})
 
     def state(self) -> Record:
         """The position and the refusals, as plain data."""
@@ -121,6 +120,7 @@ class Workspace:
         self._live: OrderedDict[str, Live] = OrderedDict()
         self._frames: OrderedDict[str, tuple[pandas.DataFrame, int]] = OrderedDict()
         self._loading: dict[str, tuple[threading.Lock, int]] = {}
+        self._accounts = AccountCache()
         self._lock = threading.Lock()
 
     # Tables
@@ -166,7 +166,7 @@ class Workspace:
 
     def ledger(self, choices: Record) -> StoreLedger:
         """The ledger for dialogs with these choices."""
-        return StoreLedger(self.store, choices.get("target"))
+        return StoreLedger(self.store, choices.get("target"), self._accounts)
 
     def account(self, row: DialogRow) -> Account | None:
         """The account of a dialog's certification data; None if it has no certification set."""
@@ -174,10 +174,8 @@ class Workspace:
             live = self._live.get(row.id)
         if live is not None and live.pinned:
             return live.dialog.certification
-        certify = (row.facts or {}).get("certify")
-        if certify is None:
-            return None
-        return self.ledger(row.choices).account(RowSample.from_text(certify["rows"]))
+        hashes = self.store.row_hashes(row.id)
+        return None if hashes is None else self.ledger(row.choices).account(read_rows(hashes))
 
     # Dialogs
 
@@ -374,11 +372,13 @@ class Workspace:
             "members": list(dialog.members),
             "parts": views.parts_record(sizes),
             "n": dialog.confusion.n,
-            "certify": None if rows is None else {"n": sizes.certify, "rows": rows.to_text()},
+            "certify": None if rows is None else {"n": sizes.certify},
             "sizes": list(sizes.certify_by_class.items()) if sizes.certify else [],
         }
+        values: Record = {"state": "ready", "error": None, "facts": facts, "base": base}
+        values["row_hashes"] = None if rows is None else bytes_of_rows(rows)
         live = Live(dialog, _TIMES * len(base), pinned=pinned)
-        self.write(dialog_id, live, ended=ended, state="ready", error=None, facts=facts, base=base)
+        self.write(dialog_id, live, ended=ended, **values)
         self.keep(dialog_id, live)
 
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:

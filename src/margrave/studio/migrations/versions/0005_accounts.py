@@ -29,6 +29,7 @@ _dialogs = sa.table(
     sa.column("facts", sa.JSON()),
     sa.column("accounts", sa.JSON()),
     sa.column("refused", sa.JSON()),
+    sa.column("row_hashes", sa.LargeBinary()),
 )
 _steps = sa.table(
     "steps",
@@ -52,9 +53,11 @@ def upgrade() -> None:
         sa.Column("uses", sa.JSON(), nullable=False),
         sa.Column("hashes", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_accounts"),
+        sqlite_autoincrement=True,
     )
     op.create_index("ix_accounts_target", "accounts", ["target"])
     op.add_column("dialogs", sa.Column("refused", sa.JSON(), nullable=True))
+    op.add_column("dialogs", sa.Column("row_hashes", sa.LargeBinary(), nullable=True))
     connection = op.get_bind()
     ledgers: dict[str | None, Ledger] = {}
     for dialog in connection.execute(sa.select(_dialogs)).mappings().all():
@@ -62,9 +65,10 @@ def upgrade() -> None:
         facts, target = dialog["facts"], dialog["choices"].get("target")
         if facts is not None and facts.get("certify") is not None:
             rows = _rows_of(connection, dialog["table_id"], dialog["choices"])
-            certify = None if rows is None else {"n": facts["certify"]["n"], "rows": rows.to_text()}
+            certify = None if rows is None else {"n": facts["certify"]["n"]}
             values["facts"] = {**facts, "certify": certify}
             if rows is not None:
+                values["row_hashes"] = _bytes_of(rows)
                 ledger = ledgers.setdefault(target, Ledger(target))
                 ledger.add(
                     [
@@ -77,7 +81,7 @@ def upgrade() -> None:
     found = [account for ledger in ledgers.values() for account in ledger.read()]
     for account in found:
         record = account.to_dict()
-        hashes = account.rows.hashes.astype("<u8").tobytes()
+        hashes = _bytes_of(account.rows)
         values = {name: record[name] for name in ("target", "delta", "uses")}
         connection.execute(sa.insert(accounts).values(hashes=hashes, **values))
     with op.batch_alter_table("dialogs") as batch:
@@ -95,6 +99,10 @@ def _rows_of(connection: sa.Connection, table_id: str | None, choices: Record) -
     table = frame.drop(columns=choices["target"])
     others = [choices.get("group"), choices.get("time"), *(choices.get("drop") or ())]
     return RowSample.of(table.drop(columns=[name for name in others if name in table]), table)
+
+
+def _bytes_of(rows: RowSample) -> bytes:
+    return rows.hashes.astype("<u8").tobytes()
 
 
 def _uses(connection: sa.Connection, dialog: sa.RowMapping, account: Record) -> Iterator[Use]:
@@ -125,3 +133,4 @@ def downgrade() -> None:
             sa.Column("accounts", sa.JSON(), nullable=False, server_default=sa.text("'[]'"))
         )
         batch.drop_column("refused")
+        batch.drop_column("row_hashes")

@@ -16,9 +16,9 @@ from tools.system import PROGRAMS
 expect.set_options(timeout=SECONDS * 1000)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def unused_rows() -> None:
-    """The tests of a server have few tables, and each may certify on all of their rows."""
+    """For modules whose tests certify on the same few tables: each may use all of their rows."""
     forget_uses()
 
 

@@ -302,7 +302,7 @@ def test_alternatives_to_limits_that_cannot_be_met_together_are_met(client):
 
 
 def test_half_of_the_certify_samples_can_be_left_for_another(client):
-    name = client.dialog("pima", members=["logistic"])
+    name = client.dialog("pima", own=True, members=["logistic"])
     whole = client.ok(name)
     assert (numbers(whole["left"])[0], whole["used_up"], whole["opened"]) == (154, False, None)
     early = client.post(f"{name}/accept", {"confidence": 0.8})

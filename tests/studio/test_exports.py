@@ -28,6 +28,7 @@ from margrave.studio.facts import facts_of
 from margrave.studio.routes_tables import add_table
 from margrave.studio.uploads import parquet_of
 
+pytestmark = pytest.mark.usefixtures("unused_rows")
 CHEAP = ["move", "reject"]
 
 

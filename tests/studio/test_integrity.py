@@ -48,7 +48,7 @@ def test_a_store_can_be_opened_again_after_it_was_closed(tmp_path):
 
 
 def test_a_failure_after_the_guarantee_leaves_what_the_store_has(studio, user, monkeypatch):
-    dialog = user.dialog("pima", members=["logistic"])
+    dialog = user.dialog("pima", own=True, members=["logistic"])
     user.asked(dialog, "fp <= 40")
 
     def broken(model):
@@ -74,7 +74,7 @@ def test_a_failure_after_the_guarantee_leaves_what_the_store_has(studio, user, m
 
 
 def test_a_refusal_that_looked_is_not_forgotten(studio, user):
-    dialog = user.dialog("pima", members=["logistic"])
+    dialog = user.dialog("pima", own=True, members=["logistic"])
     user.asked(dialog, "fp <= 12%, fn <= 40%", keep=False)
     last = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.95}))
     assert last["state"] == "failed"

@@ -42,6 +42,8 @@ from tests.studio.serving import client_of
 
 from margrave.steer import SteeredClassifier
 
+pytestmark = pytest.mark.usefixtures("unused_rows")
+
 # Files that are no tables
 
 BAD = {  # with what the refusal names

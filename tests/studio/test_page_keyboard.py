@@ -40,6 +40,8 @@ from tests.studio.page_parts import (
 
 from margrave.steer import SteeredClassifier
 
+pytestmark = pytest.mark.usefixtures("unused_rows")
+
 # What tells a stop of the Tab key from its surroundings: styles there with and without the focus.
 STOP = """async () => {
   await new Promise(requestAnimationFrame);

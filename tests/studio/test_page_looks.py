@@ -34,6 +34,7 @@ from tests.studio.page_parts import (
     uploaded,
 )
 
+pytestmark = pytest.mark.usefixtures("unused_rows")
 LOOKS = ((WIDE, "light"), (NARROW, "dark"))
 LONG_LABELS = (
     "an ordinary letter that somebody wrote to somebody else, with a greeting and a name",

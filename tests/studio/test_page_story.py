@@ -52,6 +52,8 @@ from tests.studio.page_parts import (
 
 from margrave.steer import SteeredClassifier
 
+pytestmark = pytest.mark.usefixtures("unused_rows")
+
 
 @pytest.fixture(scope="module")
 def mails(tmp_path_factory):

@@ -196,7 +196,7 @@ def test_a_process_that_stands_still_for_long_stores_no_second_step(cluster, con
 def test_what_was_accepted_survives_a_kill_right_after_the_reply(cluster, connect):
     one, other = cluster.pair()
     user = connect(one)
-    dialog = user.dialog("pima")
+    dialog = user.dialog("pima", own=True)
     user.asked(dialog, "fp <= 60", strategies=["move"])
     user.asked(dialog, "fp <= 50", strategies=["move"])
     assert user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))["state"] == "done"
@@ -215,7 +215,7 @@ def test_what_was_accepted_survives_a_kill_right_after_the_reply(cluster, connec
 def test_every_process_shows_the_same_dialog_at_once(cluster, both):
     """Requests go to the processes in turns; after each, both show the same."""
     with proxy([studio.url for studio in cluster.pair()]) as url, client_of(url) as user:
-        dialog = user.dialog("pima")
+        dialog = user.dialog("pima", own=True)
 
         def same(path: str = "", **options: object) -> dict:
             one, other = (each.ok(f"{dialog}{path}", **options) for each in both)

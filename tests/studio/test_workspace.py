@@ -409,7 +409,7 @@ def test_the_message_of_a_store_that_fails_is_passed_on(served, monkeypatch):
     assert (answer.status_code, answer.json()["error"]) == (503, FULL)
     monkeypatch.undo()
     assert client.ok(name)["position"] == memory(studio, name).position == 1
-    monkeypatch.setattr(studio.store, "dialog", failing)
+    monkeypatch.setattr(studio.store, "overview", failing)
     assert client.get(name).json()["error"] == FULL
 
 

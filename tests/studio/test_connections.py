@@ -283,7 +283,7 @@ def test_a_client_that_reads_late_but_in_time_gets_everything(tmp_path):
         assert whole(client, one)
 
 
-@pytest.mark.parametrize("more", ["", "Connection: close\r\n"])
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"], ids=["open", "closing"])
 def test_clients_that_do_not_read_give_up_their_places(tmp_path, more):
     with serving(tmp_path, connections_of_address=1, send_buffer=4096) as (studio, client):
         client.http.close()

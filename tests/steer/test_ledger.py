@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from margrave import ParameterError
 from margrave.steer import (
@@ -762,3 +763,27 @@ def test_a_small_part_of_a_large_table_is_recognized():
     account = RowSample.of(X)
     for start in range(0, 10_000, 500):
         assert account.known_fraction(RowSample.of(X[start : start + 500])) == 1
+
+
+def test_rows_of_a_few_discrete_columns_are_told_apart_by_how_often_they_occur():
+    def drawn(seed, n=3000):
+        random = np.random.default_rng(seed)
+        y = random.integers(0, 2, n)
+        return random.integers(0, 3, (n, 4)) + y[:, None], y
+
+    ledger = Ledger()
+
+    def accepted(X, y, seed):
+        dialog = Dialog.from_data(
+            X, y, committee=GaussianNB(), duplicates="independent", random_state=seed, ledger=ledger
+        )
+        dialog.prefer("fp <= 60%", strategies=["move"])
+        return dialog.accept()
+
+    X, y = drawn(0)
+    assert accepted(X, y, 0).certificate_.number == 1
+    for rows in (np.arange(3000), np.arange(1, 3000), np.append(np.arange(3000), 7)):
+        with pytest.raises(GuaranteeError) as refused:
+            accepted(X[rows], y[rows], 1)
+        assert refused.value.code == "used_up"
+    assert accepted(*drawn(1), 0).certificate_.number == 1  # new rows with the same values

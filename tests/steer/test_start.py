@@ -444,7 +444,7 @@ def test_certify_samples_that_do_not_fit_are_refused_at_once():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         open_dialog(certify=(X, Y[1:]))
     with pytest.raises(ValueError, match="'eggs'"):
-        open_dialog(certify=(X, np.where(CODES == 1, "eggs", Y)))
+        open_dialog(certify=(X + 0.5, np.where(CODES == 1, "eggs", Y)))
 
 
 def test_certify_samples_with_other_columns_are_refused_at_once(fast_default):
@@ -462,7 +462,7 @@ def test_a_guarantee_of_a_class_that_is_not_there_is_refused():
 def test_a_small_class_is_enough_for_all_steps():
     few = np.r_[np.flatnonzero(CODES == 0)[:60], np.flatnonzero(CODES == 1)[:10]]
     dialog = open_dialog(X[few], Y[few], committee=[TunableLogistic(), GaussianNB()])
-    reply = dialog.prefer("fn <= 3")
+    reply = dialog.prefer("fn <= 3", strategies=["move", "reject", "reweight", "retune"])
     assert reply.n_candidates > 3
     assert dialog.confusion.n == 56
 

@@ -157,7 +157,7 @@ def _roles(outcome: Outcome) -> str:
          "guarantee on them"],
     ]  # fmt: skip
     if parts.unused:
-        rows.append(["Not used", f"{parts.unused:,}", f"more rows of {UNUSED} are left out"])
+        rows.append(["Not used", f"{parts.unused:,}", UNUSED])
     return f'<div class="bar">{bar}</div>\n{_table(["Role", "Rows", ""], rows, "roles")}'
 
 

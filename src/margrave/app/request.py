@@ -33,7 +33,7 @@ MET, NOT_MET = 0, 3
 LEDGER = "certification.json"
 """The file beside the models of a folder that records which certification data are used up."""
 _SIZES = ("train", "tune", "certify", "unused", "copies", "near_copies")
-UNUSED = "the groups in the certification set, or copies of its rows,"
+UNUSED = "copies of rows in the certification set, or more rows of its groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def _describe_split(dialog: Dialog, n_rows: int, confidence: float) -> str:
             f"{sizes.train:,} rows to train; {sizes.tune:,} of them to tune, "
             "scored by models trained on earlier rows"
         )
-    unused = f"{sizes.unused:,} more rows of {UNUSED} are not used"
+    unused = f"{sizes.unused:,} more rows are not used: {UNUSED}"
     support = (
         describe_support(sizes.certify_by_class, confidence)
         if sizes.certify

@@ -242,7 +242,7 @@ class TunedRows:
     def _copies_note(self) -> str:
         return (
             f"{self.n_copies:,} rows of the certification set equal others in all features and "
-            "were left out; equal rows were kept together, so rates are over different rows."
+            "were left out; equal rows were kept together, so rates are over distinct rows."
         )
 
     @property

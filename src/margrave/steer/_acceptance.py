@@ -193,7 +193,7 @@ class Acceptances:
             )
         if y is not None:
             own = make_certification_set(X, y, data.committee, data.used, "Dialog.accept")
-            return own, RowSample.of(X)
+            return own, RowSample.of(X, counted=not data.used.together)
         if self.certification_set is None or self.rows is None:
             raise GuaranteeError(
                 "Dialog.accept needs a certification set, and none was set aside. Pass labelled "

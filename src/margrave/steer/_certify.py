@@ -750,10 +750,16 @@ def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float
     """Raise an error if more than a fraction of rows was used before; return how many were."""
     n, n_used = len(rows), used.count(rows)
     if n_used > allowed * n:
+        if used.together:
+            hint = (
+                " If equal rows are independent observations, set duplicates='independent' from "
+                "the start."
+            )
+        else:
+            hint = " These are more than rows of the same distribution would be."
         raise GuaranteeError(
             f"{owner} needs samples that no step has used; {n_used:,} of these {n:,} equal rows "
-            "that the model was built from. Pass newly labelled samples. If equal rows are "
-            "independent observations, set duplicates='independent' from the start.",
+            f"that the model was built from. Pass newly labelled samples.{hint}",
             code="used_samples",
             n_used=n_used,
             n=n,

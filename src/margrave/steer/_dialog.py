@@ -337,11 +337,11 @@ class Dialog(Saved):
             random_state=random_state,
             callback=_with_stop(callback, stop),
         )
-        rows = None
+        rows, counted = None, duplicates == INDEPENDENT
         if isinstance(certify, tuple):
-            rows = RowSample.of(certify[0])
+            rows = RowSample.of(certify[0], counted=counted)
         elif start.certify is not None:
-            rows = RowSample.of(X) if table is None else RowSample.of(X, table)
+            rows = RowSample.of(*([X] if table is None else [X, table]), counted=counted)
         dialog = cls.__new__(cls)
         dialog._begin(start, rows, ledger)
         dialog._given = X

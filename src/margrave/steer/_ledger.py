@@ -41,6 +41,7 @@ _KEPT = 8192
 # mistake do not make them the same data.
 _SAME = 0.25
 _FORMAT = 1  # of the file of a ledger
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,14 @@ class RowSample:
     hashes: Hashes
 
     @classmethod
-    def of(cls, *tables: Any) -> RowSample:
-        """Sample the rows of tables; the order of rows, and of a data frame's columns, is free."""
-        return cls.merged([hash_rows(_sort_columns(table)) for table in tables])
+    def of(cls, *tables: Any, counted: bool = False) -> RowSample:
+        """Sample the rows of tables; the order of rows, and of a data frame's columns, is free.
+
+        With `counted`, a row that occurs several times is identified together with this number:
+        other rows of a few discrete columns have the same values, but not as often each.
+        """
+        hashes = [hash_rows(_sort_columns(table)) for table in tables]
+        return cls.merged([_with_counts(own) for own in hashes] if counted else hashes)
 
     @classmethod
     def merged(cls, hashes: Sequence[Hashes]) -> RowSample:
@@ -79,6 +85,11 @@ class RowSample:
     def from_text(cls, text: str) -> RowSample:
         """Read what :meth:`to_text` returned."""
         return cls(np.frombuffer(base64.b64decode(text, validate=True), "<u8").astype(np.uint64))
+
+
+def _with_counts(hashes: Hashes) -> Hashes:
+    values, counts = np.unique(hashes, return_counts=True)
+    return values + (counts - 1).astype(np.uint64) * _ODD
 
 
 def _sort_columns(table: Any) -> Any:

@@ -219,7 +219,7 @@ def describe_copies(n: int, duplicates: str) -> str:
         return f"{rows} in all features; equal rows count as independent observations."
     return (
         f"{rows} in all features; equal rows were kept together, and the certification set has "
-        "one of each, so rates are over different rows."
+        "one of each, so rates are over distinct rows."
     )
 
 

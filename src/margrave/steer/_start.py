@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import check_consistent_length
 
 from margrave import _labels, catalogue
 from margrave._errors import ParameterError
@@ -385,6 +386,7 @@ def start_from_table(
         random_state=random_state,
     )
     if isinstance(certify, tuple):  # before minutes of training
+        check_consistent_length(*certify)
         refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
@@ -402,8 +404,7 @@ def start_from_table(
         at=at,
     )
     certification_set, sizes = _certification_set(X, certify, split, fitted), split.sizes
-    if sizes.near_copies:
-        warn_of_near_copies(split.rows, stacklevel=5)
+    warn_of_near_copies(split.rows, stacklevel=5)
     if isinstance(certify, tuple) and certification_set is not None:  # the user's own samples
         by_class = np.bincount(certification_set.codes, minlength=len(split.classes)).tolist()
         own = dict(zip(split.classes.tolist(), by_class, strict=True))

@@ -522,7 +522,10 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         scores, y = score_samples(self, X), _labels.natural(y)
         check_consistent_length(scores, y)
         codes = _labels.encode(y, self.classes_, f"{owner}: y")
-        use = None if ledger is None else partial(ledger.use, RowSample.of(X), reserve=reserve)
+        use = None
+        if ledger is not None:
+            sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
+            use = partial(ledger.use, sample, reserve=reserve)
         return recertify_scores(self, scores, codes, hash_samples(self, X), confidence, owner, use)
 
     def model_card(self) -> str:

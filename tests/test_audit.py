@@ -69,9 +69,14 @@ def test_only_clear_errors_are_accepted(line, blamed):
     assert found is None if blamed is None else blamed in found
 
 
-@pytest.mark.core
 @pytest.mark.slow
-@pytest.mark.parametrize("name", audit.PARTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.core if name in ("inputs", "model_files") else ())
+        for name in audit.PARTS
+    ],
+)
 def test_a_small_version_of_each_part_holds(name):
     found = list(audit.part(name)(0, audit.SMALL[name]))
     assert all(attack.count for attack in found)

@@ -315,7 +315,7 @@ class Ledger:
         Account
             If several accounts know these rows, one with the uses of all of them.
         """
-        return self._merge(self._same(self.read(), rows), rows, delta)
+        return self._merge(self.accounts_of(self.read(), rows), rows, delta)
 
     @contextmanager
     def use(
@@ -347,7 +347,7 @@ class Ledger:
             If nothing is left.
         """
         with self.open() as accounts:
-            same = self._same(accounts, rows)
+            same = self.accounts_of(accounts, rows)
             account = self._merge(same, rows, delta)
             is_new = not account.has(name)
             if is_new:
@@ -375,14 +375,14 @@ class Ledger:
         """
         for account in accounts:
             with self.open() as known:
-                same = self._same(known, account.rows)
+                same = self.accounts_of(known, account.rows)
                 merged = self._merge([*same, account], account.rows, account.delta)
                 known[:] = [*(one for one in known if one not in same), merged]
 
     def _conclude(self, rows: RowSample, name: str, outcome: str | None) -> None:
         """Record the outcome of a use; without one, remove the use."""
         with self.open() as accounts:
-            for account in self._same(accounts, rows):
+            for account in self.accounts_of(accounts, rows):
                 uses = [
                     replace(use, outcome=outcome) if use.name == name and outcome else use
                     for use in account.uses
@@ -392,7 +392,7 @@ class Ledger:
                     accounts.remove(account)
                     accounts += [replace(account, uses=tuple(uses))] if uses else []
 
-    def _same(self, accounts: Sequence[Account], rows: RowSample) -> list[Account]:
+    def accounts_of(self, accounts: Sequence[Account], rows: RowSample) -> list[Account]:
         """Return the accounts of some rows."""
         return [
             account

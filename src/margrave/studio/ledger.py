@@ -120,11 +120,11 @@ class StoreLedger(Ledger):
         with self._store.read() as session:
             return list(self._cache.read(session, self.target).values())
 
-    def _same(self, accounts: Sequence[Account], rows: RowSample) -> list[Account]:
+    def accounts_of(self, accounts: Sequence[Account], rows: RowSample) -> list[Account]:
         """Return the accounts of some rows; compare only those that know some of them."""
         probes = rows.hashes[:_PROBES]
         near = [account for account in accounts if _knows_any(account.rows.hashes, probes)]
-        return super()._same(near, rows)
+        return super().accounts_of(near, rows)
 
 
 def _knows_any(hashes: NDArray[np.uint64], probes: NDArray[np.uint64]) -> bool:

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,31 +43,18 @@ def draw(n: int, rng: np.random.Generator) -> Table:
     return X, y
 
 
-def clean(X: Any, y: Any, rng: np.random.Generator) -> Table:  # noqa: ARG001
-    """Leave a table as it is."""
-    return X, y
-
-
-def doubled(X: Any, y: Any, rng: np.random.Generator) -> Table:
-    """Put every row twice into a table."""
-    order = rng.permutation(np.repeat(np.arange(len(y)), 2))
+def repeated(table: Table, times: tuple[int, int], rng: np.random.Generator) -> Table:
+    """Repeat each row of the minority class and of the other class so many times, in any order."""
+    X, y = table
+    order = rng.permutation(np.repeat(np.arange(len(y)), np.where(y == "no", *times)))
     return X[order], y[order]
 
 
-def oversampled(X: Any, y: Any, rng: np.random.Generator) -> Table:
-    """Put every row of the minority class several times into a table."""
-    order = rng.permutation(np.repeat(np.arange(len(y)), np.where(y == "no", COPIES, 1)))
-    return X[order], y[order]
-
-
-TABLES: dict[str, Callable[[Any, Any, np.random.Generator], Table]] = {
-    "clean": clean,
-    "every row twice": doubled,
-    f"minority class {COPIES} times": oversampled,
-}
-MEMBERS: dict[str, Callable[[int], Any]] = {
-    "naive Bayes": lambda seed: GaussianNB(),  # noqa: ARG005
-    "trees": lambda seed: ExtraTreesClassifier(30, min_samples_leaf=3, random_state=seed),
+TABLES = {"clean": (1, 1), "every row twice": (2, 2), f"minority class {COPIES} times": (COPIES, 1)}
+"""How often the rows of the minority class and of the other class occur."""
+MEMBERS = {
+    "naive Bayes": GaussianNB(),
+    "trees": ExtraTreesClassifier(30, min_samples_leaf=3, random_state=0),
 }
 
 
@@ -111,10 +97,8 @@ class Outcome:
 def true_rate(member: str, table: str, seed: int) -> float | None:
     """Steer, accept, and measure the true rate; None if the guarantee was refused."""
     rng = np.random.default_rng(seed)
-    X, y = TABLES[table](*draw(ROWS, rng), rng)
-    dialog = Dialog.from_data(
-        X, y, committee=MEMBERS[member](seed), positive="yes", random_state=seed
-    )
+    X, y = repeated(draw(ROWS, rng), TABLES[table], rng)
+    dialog = Dialog.from_data(X, y, committee=MEMBERS[member], positive="yes", random_state=seed)
     dialog.prefer("fp <= 5%", strategies=["move"])
     try:
         model = dialog.accept(confidence=1 - DELTA)

@@ -235,7 +235,7 @@ class TestUsedRows:
         with pytest.raises(GuaranteeError) as refused:
             dialog.accept(X[398:], Y[398:])
         assert (refused.value.fields["n_used"], refused.value.fields["n"]) == (2, 102)
-        assert dialog.accept(X[400:], Y[400:]).certificate_ is not None
+        assert dialog.accept(X[400:], Y[400:]).certificate_.confusion.n == len(X) - 400
 
     def test_a_frame_of_the_rows_is_known_too(self, model):
         with pytest.raises(GuaranteeError):

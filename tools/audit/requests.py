@@ -164,6 +164,13 @@ class Probe:
     secrets: tuple[str, ...]
     seconds: list[float] = field(default_factory=list)
 
+    def expect_refusals(self, requests: Iterator[tuple[str, str, dict[str, Any]]]) -> None:
+        """Send requests, each of which has to be refused."""
+        for method, path, options in requests:
+            response = self.send(method, path, **options)
+            if response is not None and response.status_code < 400:
+                self.attack.failures.append(f"{method} {path}: {response.status_code}")
+
     def send(self, method: str, path: str, **options: Any) -> httpx.Response | None:
         """Send a request and judge the response; return it, or None without one."""
         what = f"{method} {path[:80]} {str(options)[:120]}"
@@ -555,10 +562,7 @@ def run(number: int, count: int | None) -> Iterator[Attack]:
 
         theft = Attack("requests for another user's dialogs", "refused")
         thief = Probe(server, user, theft, secrets)
-        for method, path, options in stolen(scene):
-            response = thief.send(method, path, **options)
-            if response is not None and response.status_code < 400:
-                theft.failures.append(f"{method} {path}: {response.status_code}")
+        thief.expect_refusals(stolen(scene))
         theft.check(
             other.ok(f"/dialogs/{scene.theirs['dialog']}")["title"] == SECRET,
             "the other user's dialog was changed",
@@ -574,10 +578,7 @@ def run(number: int, count: int | None) -> Iterator[Attack]:
 
         strangers = Attack("requests with a wrong token or none", "refused")
         probe = Probe(server, user, strangers, secrets)
-        for method, path, options in without_token(scene):
-            response = probe.send(method, path, **options)
-            if response is not None and response.status_code < 400:
-                strangers.failures.append(f"{method} {path}: {response.status_code}")
+        probe.expect_refusals(without_token(scene))
         yield strangers
 
 

@@ -118,7 +118,7 @@ def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
             return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
         try:
             values.astype(np.float64)
-        except ValueError:  # a text; for what is no number at all, scikit-learn has an error
+        except ValueError:  # a text; scikit-learn has the error for other objects
             return True
         except TypeError:
             pass

@@ -30,7 +30,7 @@ Hashes = NDArray[np.uint64]
 GROUP, INDEPENDENT = "group", "independent"
 """What equal rows are: copies of one observation, or independent observations."""
 
-# A larger fraction of nearly equal rows is no chance.
+# A larger fraction of nearly equal rows cannot be by chance.
 MAX_BY_CHANCE = 0.005
 # Nearly equal: equal up to so many digits below the scale of each column. Numbers in single
 # precision or with six decimals are then equal to what they were made from, in most rows. A single

@@ -199,7 +199,7 @@ class Settings:
         """The addresses to open in a browser, with the token.
 
         Behind a proxy it is the public one. Otherwise the first one is for this machine; on all
-        interfaces (0.0.0.0, ::), which is no address to connect to, there is a second one, for
+        interfaces (0.0.0.0, ::), to which nobody can connect, there is a second one, for
         other machines.
         """
         token = f"?token={quote(self.token, safe='')}"

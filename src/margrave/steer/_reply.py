@@ -1,4 +1,4 @@
-"""Replies of a dialog, comparisons of two of them, and how a notebook shows a dialog."""
+"""Replies of a dialog, and how a notebook shows a dialog."""
 
 from __future__ import annotations
 
@@ -202,46 +202,6 @@ class Reply:
         else:
             outcome = "met"
         return [*notes, f"{self.preference}: {outcome}"]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two steps of a dialog, compared on the tuning set.
-
-    Attributes
-    ----------
-    first, second : Reply
-        The two steps.
-    n_changed : int
-        Number of samples whose predictions differ.
-    n_only_first, n_only_second : int
-        Number of samples that only the first, or only the second, model predicts correctly.
-    """
-
-    first: Reply
-    second: Reply
-    n_changed: int
-    n_only_first: int
-    n_only_second: int
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """The cells of errors and of rejected samples whose counts differ."""
-        return list_changes(self.first.after, self.second.after)
-
-    def __str__(self) -> str:
-        lines = [f"{_describe_request(self.first)} -> {_describe_request(self.second)}"]
-        lines += [f"  {change}" for change in self.changes]
-        lines.append(
-            f"  {self.n_changed:,} of {self.first.after.n:,} predictions differ: "
-            f"{self.n_only_first:,} correct only in the first, {self.n_only_second:,} only in the "
-            "second"
-        )
-        return "\n".join(lines)
-
-
-def _describe_request(reply: Reply) -> str:
-    return reply.strategy if reply.preference is None else f"{reply.preference} ({reply.strategy})"
 
 
 _MAX_STEPS = 6  # shown in a notebook

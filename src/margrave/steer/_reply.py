@@ -48,6 +48,8 @@ class Reply:
         For the strategy "grow", the number of levels that were added.
     kept : tuple of Bound
         The limits of the step before that ``keep=True`` kept; they have priority over the others.
+    strategies : tuple of str
+        The strategies that were to be tried. Empty if it is not a reply to a request.
     alternatives : tuple of Alternative
         If two or more limits cannot be met together: what keeps each limit in turn, and the middle.
         Empty if the preference is met, or may be met by a better reply.
@@ -68,6 +70,7 @@ class Reply:
     node_results: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
     levels: int = 0
     kept: tuple[Bound, ...] = ()
+    strategies: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = field(default=(), repr=False)
     candidate: Candidate = field(repr=False, compare=False, kw_only=True)
 
@@ -108,17 +111,15 @@ class Reply:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reply costs beyond its limits: kept limits that are missed, and errors."""
+        """What the reply costs: kept limits that are missed, and a rise of the total errors."""
         if self.preference is None or self.strategy in ("nodes", "grow"):
             return ()
         missed = [bound for bound in self.kept if bound.slack(self.after) < 0]
         warnings = [f"'{bound}' was kept, and is missed." for bound in missed]
-        rise = self.after.n_errors - self.before.n_errors
-        concerned = self.preference.shortfall(self.before)
-        if rise > concerned:
+        before, after = self.before.n_errors, self.after.n_errors
+        if after > before:
             warnings.append(
-                f"Total errors rise from {self.before.n_errors:,} to {self.after.n_errors:,} "
-                f"({rise:+,}), while the limits concern {format_count(concerned)} samples."
+                f"Total errors rise from {before:,} to {after:,} ({after - before:+,})."
             )
         return tuple(warnings)
 
@@ -153,6 +154,7 @@ class Reply:
             "binding": None if self.binding is None else str(self.binding),
             "instead": None if self.instead is None else self.instead.to_dict(),
             "strategy": self.strategy,
+            "strategies": list(self.strategies),
             "seconds": round(self.seconds, 3),
             "n_candidates": self.n_candidates,
             "final": self.final,

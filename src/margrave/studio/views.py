@@ -92,6 +92,7 @@ class Reply(View):
 
     preference: Words
     strategy: str
+    strategies: list[str] = []
     met: bool
     shortfall: float
     binding: Words

@@ -71,7 +71,7 @@
 /**
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, preference: string | null,
- *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
+ *   already: boolean, sentences: string[], strategy: string, strategies: string[], met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, n_candidates: number, cancelled: boolean, final: boolean,
  *   after: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
  *   note: string | null, warnings: string[], alternatives: Alternative[]}} Reply

@@ -902,7 +902,6 @@ class Dialog(Saved):
             found.final,
             found.cancelled,
             kept=search.kept,
-            strategies=tuple(strategy.name for strategy in search.strategies),
             alternatives=alternatives,
             candidate=found.candidate,
         )

@@ -48,8 +48,6 @@ class Reply:
         For the strategy "grow", the number of levels that were added.
     kept : tuple of Bound
         The limits of the step before that ``keep=True`` kept; they have priority over the others.
-    strategies : tuple of str
-        The strategies that were to be tried. Empty if it is not a reply to a request.
     alternatives : tuple of Alternative
         If two or more limits cannot be met together: what keeps each limit in turn, and the middle.
         Empty if the preference is met, or may be met by a better reply.
@@ -70,7 +68,6 @@ class Reply:
     node_results: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
     levels: int = 0
     kept: tuple[Bound, ...] = ()
-    strategies: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = field(default=(), repr=False)
     candidate: Candidate = field(repr=False, compare=False, kw_only=True)
 
@@ -154,7 +151,6 @@ class Reply:
             "binding": None if self.binding is None else str(self.binding),
             "instead": None if self.instead is None else self.instead.to_dict(),
             "strategy": self.strategy,
-            "strategies": list(self.strategies),
             "seconds": round(self.seconds, 3),
             "n_candidates": self.n_candidates,
             "final": self.final,

@@ -92,7 +92,6 @@ class Reply(View):
 
     preference: Words
     strategy: str
-    strategies: list[str] = []
     met: bool
     shortfall: float
     binding: Words
@@ -110,10 +109,14 @@ class Reply(View):
 
 
 class Step(Reply):
-    """A step of a dialog; a preliminary reply has no number, and the start no parent."""
+    """A step of a dialog; a preliminary reply has no number, and the start no parent.
+
+    `strategies` are those that were requested; null is the default.
+    """
 
     number: int | None
     parent: int | None
+    strategies: list[str] | None = None
     sentences: list[str]
     already: bool
     fp: int | None

@@ -66,7 +66,6 @@ function Weights({ dialog, members: data }) {
               ? html`<th scope="col" class="number">False positives</th>
                   <th scope="col" class="number">False negatives</th>`
               : null}
-            <th scope="col" class="number">Accuracy</th>
           </tr>
         </thead>
         <tbody>
@@ -81,12 +80,11 @@ function Weights({ dialog, members: data }) {
                   <span class="number">${percent(member.weight / all, 0)}</span>
                 </span>
               </td>
-              <td class="number">${count(member.n_errors)}</td>
+              <td class="number">${count(member.n_errors)} <span class="muted">${percent(1 - member.accuracy, 1)}</span></td>
               ${alarms
                 ? html`<td class="number">${member.fp === null ? '–' : count(member.fp)}</td>
                     <td class="number">${member.fn === null ? '–' : count(member.fn)}</td>`
                 : null}
-              <td class="number">${percent(member.accuracy, 1)}</td>
             </tr>`,
           )}
         </tbody>
@@ -112,7 +110,7 @@ function marginsOption(c, { edges, right, wrong }) {
         `${count(wrong[dataIndex])} predicted wrong`,
       ].join('\n'),
     ),
-    xAxis: axis(c, 'margin of the predicted class over the next one, in the score', 26, {
+    xAxis: axis(c, 'margin of the prediction, in the score', 26, {
       type: 'category',
       data: edges.slice(0, -1).map(edgeText),
       splitLine: { show: false },

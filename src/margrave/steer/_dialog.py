@@ -50,6 +50,7 @@ from margrave.steer._start import (
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steps import dump_step, load_step
 from margrave.steer._strategies import Found, Search, Strategy, get_strategies
+from margrave.steer._thresholds import Decision
 from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
@@ -831,8 +832,60 @@ class Dialog(Saved):
         Reply
             The best reply so far.
         """
-        allowed = get_strategies(strategies, "Dialog.prefer")
         parent = self._step(at)
+        search = self._search(wants, keep, strategies, parent, stop)
+        return self._search_replies(search, parent, self._history.replies[parent].after)
+
+    def preview(self, *wants: Preference | str, keep: bool = False, at: int | None = None) -> Reply:
+        """Compute the reply to a request without adding a step to the history.
+
+        The strategies are those that :meth:`prefer` tries by default, "move" and "reject". With two
+        classes, a request for the same preference gives the same matrix. With more classes, the
+        search is shorter: it starts at the current step, and a request may find fewer errors.
+
+        Parameters
+        ----------
+        *wants, keep, at
+            As in :meth:`prefer`.
+
+        Returns
+        -------
+        Reply
+            The reply, which has no alternatives and is not a step.
+
+        Raises
+        ------
+        PreferenceError
+            As :meth:`prefer` raises it.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> preview = dialog.preview("fp <= 10%")
+        >>> dialog.position
+        0
+        >>> dialog.prefer("fp <= 10%").after == preview.after
+        True
+        """
+        parent = self._step(at)
+        current = self._history.replies[parent]
+        search = self._search(wants, keep, None, parent, near=current.candidate.decision)
+        return self._make_reply(search, current.after, next(search.run()))
+
+    def _search(
+        self,
+        wants: Sequence[Preference | str],
+        keep: bool,
+        strategies: Sequence[str | Strategy] | None,
+        parent: int,
+        stop: Callable[[], bool] | None = None,
+        near: Decision | None = None,
+    ) -> Search:
+        """Prepare the search of a request at a step."""
+        allowed = get_strategies(strategies, "Dialog.prefer")
         current = self._history.replies[parent]
         preference = self._wanted(wants, keep, current)
         base, data = self._base(parent)
@@ -841,8 +894,7 @@ class Dialog(Saved):
         before = current.preference if keep else None
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
-        search = Search(preference, data, known, allowed, stop, kept)
-        return self._search_replies(search, parent, current.after)
+        return Search(preference, data, known, allowed, stop, kept, near)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""

@@ -42,6 +42,7 @@ from margrave.steer._rows import CellRows, select_rows_of_cell
 from margrave.steer._split import SplitSizes
 from margrave.steer._start import (
     DialogStart,
+    check_positive,
     default_tune,
     split_table,
     start_from_model,
@@ -951,31 +952,49 @@ class Dialog(Saved):
 
     # What is achievable
 
-    def frontier(self) -> Frontier:
+    def frontier(self, positive: Any = None) -> Frontier:
         """Compute which rates of false positives and false negatives are achievable.
 
         The frontier includes the start, each member alone, and the steps of this dialog.
 
+        Parameters
+        ----------
+        positive : label, default=None
+            The class that the frontier compares with all others. By default the positive class of
+            the dialog.
+
         Returns
         -------
         Frontier
-            The best trade-offs on the tuning set, for the positive class against all others and for
-            decisions that do not reject.
+            The best trade-offs on the tuning set, for decisions that do not reject.
 
         Raises
         ------
-        ValueError
-            If there are more than two classes and no positive one.
+        ParameterError
+            If there is no such class.
+        MargraveError
+            If `positive` is None, and there are more than two classes and no positive one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from margrave.steer import Dialog
+        >>> X, y = load_iris(return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee=["logistic", "qda"], random_state=0)
+        >>> dialog.frontier(positive=2).positive
+        2
         """
-        data = self._data
-        if data.positive is None:
+        data, label = self._data, self._data.positive
+        if positive is not None:
+            label = check_positive(positive, data.committee.classes, "Dialog.frontier")
+        if label is None:
             raise MargraveError(
                 "Dialog.frontier needs a positive class; got more than two classes and no positive "
-                "one. Start the dialog with positive=...",
+                "one. Name a class with positive=...",
                 code="no_positive",
                 classes=self.classes,
             )
-        return dialog_frontier(data, [reply.candidate for reply in self.history])
+        return dialog_frontier(data, [reply.candidate for reply in self.history], label)
 
     def support(self, confidence: float = 0.95) -> str:
         """Describe which limits the certification set is large enough to guarantee.

@@ -36,9 +36,9 @@ from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._program import SteeredProgram, Votes
-from margrave.steer._reply import Comparison, Reply, dialog_html
+from margrave.steer._reply import Reply, dialog_html
 from margrave.steer._row_hashes import GROUP, INDEPENDENT
-from margrave.steer._rows import CellRows, select_rows_of_cell
+from margrave.steer._rows import CellRows, Comparison, describe_rows, select_rows_of_cell
 from margrave.steer._split import SplitSizes
 from margrave.steer._start import (
     DialogStart,
@@ -105,8 +105,17 @@ class History:
         self.at = self.undone.pop()
 
     def goto(self, step: Any) -> None:
-        """Make a step the current one."""
-        self.at, self.undone = self.number(step, "goto"), []
+        """Make a step the current one; by undo or redo, if they lead there."""
+        target, path = self.number(step, "goto"), [self.at]
+        while path[-1]:
+            path.append(self.parents[path[-1]])
+        if target in self.undone:
+            undone = self.undone[: self.undone.index(target)]
+        elif target in path:
+            undone = [*self.undone, *path[: path.index(target)]]
+        else:
+            undone = []
+        self.at, self.undone = target, undone
 
     def number(self, step: Any, method: str) -> int:
         """Return the number of a step that exists."""
@@ -551,6 +560,9 @@ class Dialog(Saved):
     def goto(self, step: int) -> Reply:
         """Go to a step of the history; the next request starts a new branch there.
 
+        To go back to a step on the path to the current one is to undo the steps after it, so
+        :meth:`redo` leads forward again.
+
         Parameters
         ----------
         step : int
@@ -580,24 +592,34 @@ class Dialog(Saved):
         Returns
         -------
         Comparison
-            Changes of the confusion matrix, and how many predictions differ.
+            Changes of the confusion matrix, and the samples whose predictions differ.
 
         Raises
         ------
         ValueError
             If there is no such step.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee=["logistic", "qda"], random_state=0)
+        >>> reply = dialog.prefer("fp <= 5%")
+        >>> compared = dialog.compare(0, 1)
+        >>> compared.n_changed == len(compared.rows_second)
+        True
+        >>> set(compared.rows_first.predicted), set(compared.rows_second.predicted)
+        ({'pos'}, {'neg'})
         """
         steps = [self._history.number(step, "compare") for step in (a, b)]
         first, second = (self._history.replies[step] for step in steps)
-        codes = self._data.codes
-        before, after = (reply.candidate.predictions for reply in (first, second))
-        return Comparison(
-            first,
-            second,
-            int((before != after).sum()),
-            int(((before == codes) & (after != codes)).sum()),
-            int(((before != codes) & (after == codes)).sum()),
+        changed = np.flatnonzero(first.candidate.predictions != second.candidate.predictions)
+        rows_first, rows_second = (
+            describe_rows(changed, self._history.replies[step], self._data, self._base(step)[1])
+            for step in steps
         )
+        return Comparison(first, second, rows_first, rows_second)
 
     def rows(self, true: Any = None, predicted: Any = None, *, rejected: bool = False) -> CellRows:
         """Select the samples of the tuning set behind a cell of the confusion matrix.

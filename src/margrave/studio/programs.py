@@ -12,7 +12,11 @@ from margrave.studio.views import Label, Matrix, View
 
 
 class Node(View):
-    """A node of a program, with its local matrix on the tuning set."""
+    """A node of a program, with its local matrix on the tuning set.
+
+    `outcomes` counts the rows that pass through it, by their class (row) and by the class that the
+    end of their path predicts (column).
+    """
 
     id: str
     votes: list[int]
@@ -24,16 +28,18 @@ class Node(View):
     advantages: list[float | None]
     weak: bool
     confusion: Matrix
+    outcomes: list[list[int]]
     tuned: str | None
 
 
 class Edge(View):
-    """An edge of a program."""
+    """An edge of a program, with the `outcomes` of the rows that take it."""
 
     start: str
     end: str
     predicted: Label | None
     flow: list[int]
+    outcomes: list[list[int]]
 
 
 class Program(View):
@@ -51,7 +57,7 @@ class Program(View):
         """Describe the program at the current step; nodes below the threshold are weak."""
         program, tuned = current_program(dialog), _tuned(dialog)
         weak, labels = set(dialog.weak_nodes(threshold)), [*program.classes, None]
-        nodes = []
+        nodes, outcomes = [], program.node_outcomes.tolist()
         for place, node in enumerate(program.nodes):
             votes = _votes(node)
             advantages = program.advantages[place].tolist()
@@ -67,6 +73,7 @@ class Program(View):
                     advantages=[None if math.isnan(one) else one for one in advantages],
                     weak=votes in weak,
                     confusion=Matrix.model_validate(program.confusion(place)),
+                    outcomes=outcomes[place],
                     tuned=tuned.get(votes),
                 )
             )
@@ -76,8 +83,11 @@ class Program(View):
                 end=nodes[edge.end].id,
                 predicted=labels[-1 if edge.prediction is None else edge.prediction],
                 flow=flow,
+                outcomes=own,
             )
-            for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)
+            for edge, flow, own in zip(
+                program.edges, program.flow.tolist(), program.outcomes.tolist(), strict=True
+            )
         ]
         return cls(
             n_levels=program.n_levels,

@@ -42,8 +42,21 @@ class Edge(View):
     outcomes: list[list[int]]
 
 
+class NodeEdit(View):
+    """A node that the current step has tuned, with its local matrix before and after."""
+
+    votes: list[int]
+    preference: str
+    before: Matrix
+    after: Matrix
+
+
 class Program(View):
-    """A martingale program, measured on the tuning set."""
+    """A martingale program, measured on the tuning set.
+
+    `edits` are the nodes that the current step has tuned, and `n_changed` counts the rows whose
+    prediction this has changed.
+    """
 
     n_levels: int
     classes: list[Label]
@@ -51,6 +64,8 @@ class Program(View):
     threshold: float
     nodes: list[Node]
     edges: list[Edge]
+    edits: list[NodeEdit]
+    n_changed: int
 
     @classmethod
     def of(cls, dialog: Dialog, threshold: float) -> Self:
@@ -96,6 +111,16 @@ class Program(View):
             threshold=threshold,
             nodes=nodes,
             edges=edges,
+            edits=[
+                NodeEdit(
+                    votes=list(votes),
+                    preference=str(tuning.preference),
+                    before=Matrix.model_validate(tuning.before),
+                    after=Matrix.model_validate(tuning.after),
+                )
+                for votes, tuning in dialog.reply.node_results
+            ],
+            n_changed=dialog.compare(dialog.parents[dialog.position], dialog.position).n_changed,
         )
 
 

@@ -17,7 +17,7 @@ import {
   useRef,
   useState,
 } from './kit.js';
-import { stepOf, useDialog } from './dialog_state.js';
+import { stepOf, useDialog, useFocus, useFrontier } from './dialog_state.js';
 import { MatrixCard } from './matrix.js';
 import { Training } from './start_training.js';
 import { Trail } from './trail.js';
@@ -25,7 +25,11 @@ import { Trail } from './trail.js';
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').CellChoice} CellChoice */
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Job} Job */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
+/** @typedef {import('./types.js').Preview} Preview */
+/** @typedef {import('./types.js').Reply} Reply */
+/** @typedef {import('./types.js').Step} Step */
 
 /** @type {{id: string, name: string, load: () => Promise<any>, part: string}[]} */
 const TABS = [
@@ -40,7 +44,7 @@ const TABS = [
 const nameOf = (tab, dialog) => (tab.id === 'members' && dialog.members.length < 2 ? 'Rows' : tab.name);
 
 /** The panel of a tab, loaded when it is first opened. @param {PanelProps & {tab: typeof TABS[number]}} props */
-function Panel({ tab, dialog, act }) {
+function Panel({ tab, dialog, act, shared }) {
   const [part, setPart] = useState(/** @type {any} */ (null));
   const [error, setError] = useState(false);
   useEffect(() => {
@@ -52,11 +56,11 @@ function Panel({ tab, dialog, act }) {
   if (error)
     return html`<${Notice} kind="bad">This part of the page could not be loaded. Reload the page.<//>`;
   if (!part) return html`<${Spinner} />`;
-  return html`<${part} dialog=${dialog} act=${act} />`;
+  return html`<${part} dialog=${dialog} act=${act} shared=${shared} />`;
 }
 
 /** @param {PanelProps & {current: string, open: (id: string) => void}} props */
-function Tabs({ dialog, act, current, open }) {
+function Tabs({ dialog, act, shared, current, open }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const tab = TABS.find(({ id }) => id === current) ?? TABS[0];
   useEffect(() => {
@@ -107,7 +111,7 @@ function Tabs({ dialog, act, current, open }) {
     </div>
     <div class="panel tab-panel" role="tabpanel" id="tab-panel" aria-labelledby=${`tab-${tab.id}`} tabindex="0">
       <${Boundary} key=${tab.id} what=${`“${nameOf(tab, dialog)}”`}>
-        <${Panel} key=${tab.id} tab=${tab} dialog=${dialog} act=${act} />
+        <${Panel} key=${tab.id} tab=${tab} dialog=${dialog} act=${act} shared=${shared} />
       <//>
     </div>
   </section>`;
@@ -218,6 +222,45 @@ function useKeys(dialog, act) {
 const usualTab = (dialog) =>
   dialog.kind === 'program' ? 'program' : dialog.positive === null ? 'members' : 'frontier';
 
+/**
+ * A trained dialog: the matrix and the trail, and the panels as tabs.
+ * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void,
+ *   tab: string, open: (id: string) => void}} props
+ */
+function Body({ dialog, step, reply, job, act, stop, tab, open }) {
+  const { focus, setFocus } = useFocus(dialog);
+  const frontier = useFrontier(dialog, focus);
+  const [preview, setPreview] = useState(/** @type {Preview | null} */ (null));
+  // Only the frontier shows the preview, so a drag re-renders no other panel.
+  const shownPreview = tab === 'frontier' ? preview : null;
+  const shared = useMemo(
+    () => ({ frontier, preview: shownPreview, focus, setFocus }),
+    [frontier, shownPreview, focus, setFocus],
+  );
+  const left = useMemo(
+    () => html`<div class="dialog-left">
+      <${MatrixCard}
+        dialog=${dialog}
+        step=${step}
+        reply=${reply}
+        job=${job}
+        act=${act}
+        stop=${stop}
+        frontier=${frontier.data}
+        focus=${focus}
+        setPreview=${setPreview}
+      />
+      <${Trail} dialog=${dialog} act=${act} />
+    </div>`,
+    [dialog, step, reply, job, act, stop, frontier.data, focus],
+  );
+  const right = useMemo(
+    () => html`<${Tabs} dialog=${dialog} act=${act} shared=${shared} current=${tab} open=${open} />`,
+    [dialog, act, shared, tab, open],
+  );
+  return html`<div class="dialog-body">${left}${right}</div>`;
+}
+
 /** A dialog. @param {{id: string, tab: string}} props */
 export function DialogPage({ id, tab }) {
   const held = useDialog(id);
@@ -277,13 +320,17 @@ export function DialogPage({ id, tab }) {
     ${
       dialog.state !== 'ready' || !step
         ? html`<${Training} dialog=${dialog} job=${job} refresh=${held.act.refresh} />`
-        : html`<div class="dialog-body">
-          <div class="dialog-left">
-            <${MatrixCard} dialog=${dialog} step=${step} reply=${reply} job=${job} act=${act} stop=${stop} />
-            <${Trail} dialog=${dialog} act=${act} />
-          </div>
-          <${Tabs} dialog=${dialog} act=${act} current=${tab || usualTab(dialog)} open=${choose} />
-        </div>`
+        : html`<${Body}
+          key=${dialog.id}
+          dialog=${dialog}
+          step=${step}
+          reply=${reply}
+          job=${job}
+          act=${act}
+          stop=${stop}
+          tab=${tab || usualTab(dialog)}
+          open=${choose}
+        />`
     }
   </div>`;
 }

@@ -9,6 +9,7 @@ import {
   sentence,
   useCallback,
   useEffect,
+  useLoad,
   useMemo,
   useRef,
   useState,
@@ -17,7 +18,9 @@ import {
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').Change} Change */
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Frontier} Frontier */
 /** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Reply} Reply */
 /** @typedef {import('./types.js').Step} Step */
 
@@ -200,4 +203,34 @@ export function useDialog(id) {
   const busy = isActive(held.job) || held.pending > 0;
   const act = useMemo(() => ({ ...acts, prefer, busy }), [acts, prefer, busy]);
   return { ...held, act, stop, forget };
+}
+
+/** The class in focus, remembered for each dialog. @param {Dialog} dialog */
+export function useFocus(dialog) {
+  const key = `margrave-focus-${dialog.id}`;
+  const kept = JSON.parse(localStorage.getItem(key) ?? 'null');
+  const [focus, setFocus] = useState(
+    /** @type {Label} */ (dialog.classes.includes(kept) ? kept : (dialog.positive ?? dialog.classes[0])),
+  );
+  const choose = useCallback(
+    (/** @type {Label} */ label) => {
+      setFocus(label);
+      localStorage.setItem(key, JSON.stringify(label));
+    },
+    [key],
+  );
+  return { focus, setFocus: choose };
+}
+
+/** The frontier of the class in focus, loaded after each new step. @param {Dialog} dialog @param {Label} focus */
+export function useFrontier(dialog, focus) {
+  const query = dialog.classes.length > 2 ? `?positive=${encodeURIComponent(String(focus))}` : '';
+  const { data, error, loading, reload } = useLoad(
+    (signal) => get(`/api/dialogs/${encodeURIComponent(dialog.id)}/frontier${query}`, signal),
+    [dialog.id, dialog.steps.length, query],
+  );
+  return useMemo(
+    () => ({ data: /** @type {Frontier | null} */ (data), error, loading, reload }),
+    [data, error, loading, reload],
+  );
 }

@@ -26,8 +26,11 @@ import { ReplyBox, liveText } from './matrix_reply.js';
 /** @typedef {import('./matrix_edits.js').Mode} Mode */
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Frontier} Frontier */
 /** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
+/** @typedef {import('./types.js').Preview} Preview */
 /** @typedef {import('./types.js').Reading} Reading */
 /** @typedef {import('./types.js').Reply} Reply */
 /** @typedef {import('./types.js').Step} Step */
@@ -141,10 +144,11 @@ const placeText = ({ number }) =>
   number === null ? 'searching' : number === 0 ? 'start' : `step ${number}`;
 
 /**
- * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void}} props
+ * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void,
+ *   frontier: Frontier | null, focus: Label, setPreview: (preview: Preview | null) => void}} props
  *   `step`: the current step; `reply`: the best reply so far, while a job searches for better ones
  */
-export function MatrixCard({ dialog, step, reply, job, act, stop }) {
+export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focus, setPreview }) {
   const [mode, setMode] = useState(
     /** @type {Mode} */ (localStorage.getItem(MODE_KEY) === 'percent' ? 'percent' : 'counts'),
   );

@@ -188,6 +188,19 @@
  *   showRows: (cell: CellChoice) => void, cell: CellChoice | null}} Act
  */
 
-/** @typedef {{dialog: Dialog, act: Act}} PanelProps */
+/**
+ * The errors that the edited limits would lead to. `approximate`: found on the frontier, not by the server;
+ * `reachable`: a point meets all limits, otherwise this is the nearest one.
+ * @typedef {{fp: number, fn: number, approximate: boolean, reachable: boolean}} Preview
+ */
+
+/**
+ * What the matrix and the panels of a dialog share. `focus`: the class whose false positives and false
+ * negatives are counted; `preview`: null unless limits are being edited.
+ * @typedef {{frontier: {data: Frontier | null, error: Error | null, loading: boolean, reload: () => void},
+ *   preview: Preview | null, focus: Label, setFocus: (label: Label) => void}} Shared
+ */
+
+/** @typedef {{dialog: Dialog, act: Act, shared: Shared}} PanelProps */
 
 export {};

@@ -174,13 +174,17 @@
  * @typedef {{id: string, votes: number[], layer: number,
  *   kind: "learner" | "constant" | "frozen" | "empty" | "leaf", predicted: Label | null,
  *   sizes: number[], reach: number, advantages: (number | null)[], weak: boolean, confusion: Matrix,
- *   tuned: string | null}} ProgramNode
+ *   outcomes: number[][], tuned: string | null}} ProgramNode
  */
 
+/** @typedef {{votes: number[], preference: string, before: Matrix, after: Matrix}} NodeEdit */
+
 /**
- * @typedef {{n_levels: number, classes: Label[], positive: Label, threshold: number,
+ * `outcomes` of a node or an edge: the rows that pass, by their class and by what the end of their path predicts.
+ * @typedef {{n_levels: number, classes: Label[], positive: Label | null, threshold: number,
  *   nodes: ProgramNode[],
- *   edges: {start: string, end: string, predicted: Label | null, flow: number[]}[]}} Program
+ *   edges: {start: string, end: string, predicted: Label | null, flow: number[], outcomes: number[][]}[],
+ *   edits: NodeEdit[], n_changed: number}} Program
  */
 
 /**

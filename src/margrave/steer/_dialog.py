@@ -212,9 +212,8 @@ class Dialog(Saved):
         self._data = start.data
         self._sizes = start.sizes
         self._acceptances = Acceptances(start.certify, rows, start.estimator, ledger or Ledger())
-        candidate = start.candidate
-        matrix = self._data.matrix(candidate.predictions)
-        first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=candidate)
+        matrix = start.confusion
+        first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=start.candidate)
         self._history = History([first])
 
     @classmethod
@@ -237,6 +236,7 @@ class Dialog(Saved):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
         stop: Callable[[], bool] | None = None,
+        enough: Callable[[], bool] | None = None,
         ledger: Ledger | None = None,
         table: Any = None,
     ) -> Self:
@@ -290,10 +290,14 @@ class Dialog(Saved):
         random_state : int, RandomState or None, default=None
             Seed of the split and of the members.
         callback : callable, default=None
-            Called with a :class:`Progress` after each fit.
+            Called with a :class:`Progress` after each fit. From the first finished member on, its
+            ``confusion`` is the provisional matrix: that of the members finished so far.
         stop : callable, default=None
             Called without arguments after each fit. If it returns a true value, the training stops
             with a `StoppedError` error; another thread may set it.
+        enough : callable, default=None
+            Called without arguments after each fit, once a member is finished. If it returns a true
+            value, the training ends: the dialog has the members that are finished by then.
         ledger : Ledger, default=None
             Knows which certification data are used up. None is a ledger of this dialog alone: then
             another dialog on the same table does not know what this one has certified.
@@ -347,6 +351,7 @@ class Dialog(Saved):
             n_jobs=n_jobs,
             random_state=random_state,
             callback=_with_stop(callback, stop),
+            enough=enough,
         )
         rows, counted = None, duplicates == INDEPENDENT
         if isinstance(certify, tuple):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from sklearn.naive_bayes import GaussianNB
 
+from margrave.confusion import PreferenceError
 from margrave.steer import Dialog
 
 RANDOM = np.random.default_rng(3)
@@ -158,6 +159,40 @@ def test_undone_steps_come_back_one_by_one(dialog):
         dialog.prefer(f"fp <= {limit}", strategies=["move"])
     assert [dialog.undo() and dialog.position for _ in range(3)] == [2, 1, 0]
     assert [dialog.redo() and dialog.position for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("want", ["fp <= 3", "fn <= 1, rejected <= 20%", "fp <= 1, fn <= 1"])
+def test_a_preview_is_the_reply_without_a_step(dialog, want, keep):
+    dialog.prefer("fn <= 12")
+    dialog.prefer("fp <= 9")
+    dialog.undo()
+    before = dialog.history, dialog.parents, dialog.position, dialog.undone
+    previews = [dialog.preview(want, keep=keep), dialog.preview(want, keep=keep, at=0)]
+    assert (dialog.history, dialog.parents, dialog.position, dialog.undone) == before
+    for preview, at in zip(previews, [1, 0], strict=True):
+        reply = dialog.prefer(want, keep=keep, at=at)
+        same = [(one.after, one.before, one.met, one.preference) for one in (preview, reply)]
+        assert same[0] == same[1]
+
+
+def test_a_preview_of_several_classes_is_never_better_than_the_reply():
+    random = np.random.default_rng(4)
+    codes = random.integers(0, 4, 400)
+    X = random.normal(size=(400, 3)) + np.eye(4)[codes][:, :3] * 1.5
+    dialog = Dialog(GaussianNB().fit(X[:200], codes[:200]), X[200:], codes[200:])
+    for want in ("errors(0 -> 1) <= 2", "correct(3) >= 40", "errors(1 -> 2) <= 1, rejected <= 10%"):
+        preview = dialog.preview(want)
+        reply = dialog.prefer(want)
+        assert preview.met
+        assert preview.preference.met(preview.after)
+        assert preview.after.n_errors >= reply.after.n_errors
+
+
+def test_a_preview_refuses_what_a_request_refuses(dialog):
+    for wants in ([], ["fp <= 1000"], ["nonsense"]):
+        with pytest.raises(PreferenceError):
+            dialog.preview(*wants)
 
 
 def test_redo_leads_forward_from_an_earlier_step_of_the_path(dialog):

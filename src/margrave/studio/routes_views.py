@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
 from margrave.app.messages import InputError
+from margrave.app.samples import match_label
 from margrave.app.tables import csv_text
-from margrave.steer import Comparison, Dialog, GuaranteeError
+from margrave.steer import Comparison, Dialog, Frontier, GuaranteeError
 from margrave.studio import exports, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
 from margrave.studio.problems import problem_record
 from margrave.studio.programs import Program
-from margrave.studio.rows import Cell, ChangedRows, Number, Page, Rows, Steps, rows_table
+from margrave.studio.rows import Cell, ChangedRows, Number, Page, Rows, Steps, Text, rows_table
 
 router = APIRouter(prefix="/api/dialogs/{dialog}")
 
@@ -31,7 +33,17 @@ def get_frame(dialog: str, studio: StudioParameter, user: UserParameter) -> Any:
 
 
 DialogParameter = Annotated[Dialog, Depends(get_dialog)]
+
+
+def get_frontier(dialog: DialogParameter, positive: Text = None) -> Frontier:
+    """Return all known trade-offs of a class, by default of the dialog's positive class."""
+    if positive is None:
+        return dialog.frontier()
+    return dialog.frontier(match_label(positive, np.array(dialog.classes), "positive"))
+
+
 FrameParameter = Annotated[Any, Depends(get_frame)]
+FrontierParameter = Annotated[Frontier, Depends(get_frontier)]
 CellParameter = Annotated[Cell, Depends()]
 StepsParameter = Annotated[Steps, Depends()]
 PageParameter = Annotated[Page, Depends()]
@@ -54,14 +66,14 @@ def changed_rows(
 
 
 @router.get("/frontier", response_model=views.Frontier)
-def frontier(dialog: DialogParameter) -> views.Record:
-    """All known trade-offs."""
-    return dialog.frontier().to_dict()
+def frontier(known: FrontierParameter) -> views.Record:
+    """All known trade-offs of a class against all others."""
+    return known.to_dict()
 
 
 @router.get("/winners")
 def winners(
-    dialog: DialogParameter,
+    known: FrontierParameter,
     cost_low: Positive = 0.1,
     cost_high: Positive = 10.0,
     prior_low: Prior = None,
@@ -72,7 +84,6 @@ def winners(
         missing, given = ("low", "high") if prior_low is None else ("high", "low")
         problem = f"is needed: the request has prior_{given}, and a range of priors has two ends."
         raise InputError(f"prior_{missing}", problem, code="missing")
-    known = dialog.frontier()
     prior = known.n_positive / (known.n_positive + known.n_negative)
     costs, priors = (cost_low, cost_high), (prior_low or prior, prior_high or prior)
     found = known.winners(cost_ratio=costs, prior=priors)

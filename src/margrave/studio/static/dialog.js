@@ -222,7 +222,7 @@ function useKeys(dialog, act) {
 
 /** @param {Dialog} dialog */
 const usualTab = (dialog) =>
-  dialog.kind === 'program' ? 'program' : dialog.positive === null ? 'members' : 'frontier';
+  dialog.kind === 'program' ? 'program' : 'frontier';
 
 /**
  * A trained dialog: the matrix and the trail, and the panels as tabs.

@@ -54,7 +54,8 @@ function Weights({ dialog, members: data }) {
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
-    <p class="muted">${WEIGHTS}. The errors are those of each member alone, on the ${plural(dialog.n, 'row')} of the tuning set.</p>
+    <p class="muted">${WEIGHTS}. The errors are those of each member alone, on the
+      ${plural(dialog.n, 'row')} of the tuning set${alarms ? '; fp are false positives, fn false negatives' : ''}.</p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>
@@ -63,8 +64,8 @@ function Weights({ dialog, members: data }) {
             <th scope="col">Weight</th>
             <th scope="col" class="number">Errors</th>
             ${alarms
-              ? html`<th scope="col" class="number">False positives</th>
-                  <th scope="col" class="number">False negatives</th>`
+              ? html`<th scope="col" class="number">fp<span class="hidden"> (false positives)</span></th>
+                  <th scope="col" class="number">fn<span class="hidden"> (false negatives)</span></th>`
               : null}
           </tr>
         </thead>

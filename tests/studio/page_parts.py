@@ -80,7 +80,7 @@ class Name:
     ACCEPT = "Accept this model"
     ALTERNATIVES = "Alternatives"
     ASK_NODE = "Tune this node"
-    ASK_POINT = "Ask for it"
+    ASK_POINT = "Apply this point"
     CANCEL_TRAINING = "Cancel the training"
     CERTIFY_SHARE = "Size of the certification set"
     CHOOSE_FILE = "Choose a file"
@@ -104,7 +104,7 @@ class Name:
     LEVELS = "Levels"
     MATRIX = "Confusion matrix"
     MEMBERS = "Members"
-    MISS_COST = "A miss costs, in false alarms"
+    MISS_COST = "Cost of a false negative"
     MODEL_FILE = re.compile("^Model for")
     NEW_DIALOG = "New dialog"
     NOT_TRAINED = "Not trained"

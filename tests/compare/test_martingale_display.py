@@ -358,7 +358,8 @@ class TestFromEstimator:
 def test_the_program_of_martingale_boosting():
     nodes = (Node(0, (0, 0), "learner"), Node(1, (1, 0), "leaf", 0), Node(1, (0, 1), "leaf", 1))
     counts = [[[6, 2], [1, 3]], [[6, 0], [1, 0]], [[0, 2], [0, 3]]]
-    program = Program((0, 1), nodes, (Edge(0, 1, 0), Edge(0, 2, 1)), counts, [[6, 1], [2, 3]])
+    edges, outcomes = (Edge(0, 1, 0), Edge(0, 2, 1)), [[[6, 0], [1, 0]], [[0, 2], [0, 3]]]
+    program = Program((0, 1), nodes, edges, counts, outcomes)
     display = MartingaleDisplay(program).plot()
     drawn = Counter({kind: len(m.get_sizes()) for kind, m in display.nodes_.items()})
     assert drawn == Counter(node.kind for node in nodes)

@@ -52,8 +52,8 @@ def grown(k, n_levels, local, came=None, end=None):
         layer = following
         place = {there: len(nodes) + number for number, there in enumerate(sorted(layer))}
         edges += [Edge(start, place[there], code) for start, there, code in moves]
-    shape = (len(edges), k)
-    return Program(tuple(range(k)), tuple(nodes), tuple(edges), counts, np.reshape(flow, shape))
+    outcomes = np.reshape(flow, (len(edges), k, 1)) * np.eye(k, dtype=int)  # only the flow matters
+    return Program(tuple(range(k)), tuple(nodes), tuple(edges), counts, outcomes)
 
 
 def same_everywhere(row, n_levels):

@@ -24,7 +24,7 @@ def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
     Ends predict at random, so that no rate is right by symmetry. With ``real`` a sample moves by a
     random number, and samples of different predictions can meet in one node.
     """
-    nodes, edges, counts, flow, final = [], [], [], [], np.full(len(y), -1)
+    nodes, edges, counts, takers, final = [], [], [], [], np.full(len(y), -1)
     layer = {(0.0,) * k: np.arange(len(y))}
     for level in range(n_levels + 1):
         following, moves = {}, []
@@ -43,12 +43,12 @@ def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
                 following.setdefault(there, []).append(rows_there)
                 voted = None if real else int(np.argmax(np.subtract(there, position)))
                 moves.append((len(nodes) - 1, there, voted))
-                flow.append(np.bincount(y[rows_there], minlength=k))
+                takers.append(rows_there)
         layer = {there: np.concatenate(groups) for there, groups in following.items()}
         place = {there: len(nodes) + i for i, there in enumerate(sorted(layer))}
         edges += [Edge(start, place[there], voted) for start, there, voted in moves]
-    flow = np.reshape(flow, (len(edges), k))
-    return Program(tuple(range(k)), tuple(nodes), tuple(edges), np.array(counts), flow), final
+    outcomes = np.reshape([tally(y[rows], final[rows], k) for rows in takers], (len(edges), k, k))
+    return Program(tuple(range(k)), tuple(nodes), tuple(edges), np.array(counts), outcomes), final
 
 
 def kind_of(labels, level, n_levels, freeze):
@@ -119,7 +119,12 @@ def three_stages():
         flow += [[n_neg - fp, n_pos - tp], [fp, tp]]
     for i, came in enumerate(leaves):
         counts.append(np.outer(came, [i <= 1.5, i > 1.5]))
-    return Program(("-", "+"), tuple(nodes), tuple(edges), counts, flow)
+    return Program(("-", "+"), tuple(nodes), tuple(edges), counts, all_right(flow))
+
+
+def all_right(flow):
+    """Outcomes with this flow, where only the flow matters."""
+    return np.asarray(flow)[:, :, None] * np.eye(2, dtype=int)
 
 
 def through_pickle(program):
@@ -133,7 +138,7 @@ def kinds_in(program):
 
 def one_node(kind="leaf", prediction=0, counts=((3, 0), (2, 0)), classes=("a", "b")):
     node = Node(0, (0.0,) * len(classes), kind, prediction)
-    return Program(classes, (node,), (), [counts], np.zeros((0, len(classes))))
+    return Program(classes, (node,), (), [counts], np.zeros((0, len(classes), len(classes))))
 
 
 class TestTheorem1:
@@ -157,7 +162,7 @@ class TestTheorem1:
         nodes = (Node(0, (0, 0), "learner"), Node(1, (1, 0), "leaf", 0), Node(1, (0, 1), "leaf", 1))
         edges = (Edge(0, 1, 0), Edge(0, 2, 1))
         counts = [[[6, 2], [1, 3]], [[6, 0], [1, 0]], [[0, 2], [0, 3]]]
-        program = Program((0, 1), nodes, edges, counts, [[6, 1], [2, 3]])
+        program = Program((0, 1), nodes, edges, counts, all_right([[6, 1], [2, 3]]))
         assert program.exact_error_rates == (Fraction(2, 8), Fraction(1, 4))
         assert list(program.error_rates().values()) == pytest.approx(0.5 - program.advantages[0])
 
@@ -232,7 +237,7 @@ class TestTheorem1:
         edges = (Edge(0, 1, 0), Edge(0, 2, 1), Edge(2, 3, 0), Edge(2, 4, 1))
         came = [[[4, 0], [1, 0]], [[0, 0], [0, 9]], [[0, 0], [0, 0]], [[0, 0], [0, 9]]]
         flow = [[4, 1], [0, 9], [0, 0], [0, 9]]
-        program = Program((0, 1), nodes, edges, [[[4, 0], [1, 9]], *came], flow)
+        program = Program((0, 1), nodes, edges, [[[4, 0], [1, 9]], *came], all_right(flow))
         assert program.exact_error_rates == (0, Fraction(1, 10))
 
 
@@ -252,6 +257,21 @@ class TestCounts:
         np.testing.assert_array_equal(left, np.where(ends[:, None], 0, program.sizes))
         assert program.sizes[0].tolist() == np.bincount(y, minlength=k).tolist()
         assert program.sizes[ends].sum(axis=0).tolist() == program.sizes[0].tolist()
+
+    @pytest.mark.parametrize("real", [False, True])
+    @given(seed=SEEDS)
+    def test_errors_are_conserved_at_every_node(self, real, seed):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(2, size=50)
+        program, final = routed(y, 2, 4, rng, freeze=0.2, real=real)
+        through, left = program.node_outcomes, np.zeros((len(program), 2, 2), dtype=int)
+        for edge, outcomes in zip(program.edges, program.outcomes, strict=True):
+            left[edge.start] += outcomes
+        ends = np.array([node.is_end for node in program.nodes])
+        np.testing.assert_array_equal(left[~ends], through[~ends])
+        np.testing.assert_array_equal(through[ends], program.counts[ends])
+        np.testing.assert_array_equal(through[0], tally(y, final, 2))
+        np.testing.assert_array_equal(through.sum(axis=2), program.sizes)
 
     def test_reach_is_the_fraction_of_a_class_that_reaches_a_node(self, three_stages):
         assert three_stages.reach[0].tolist() == [1, 1]
@@ -297,7 +317,7 @@ class TestWords:
 
     def test_kinds_with_nodes_are_listed_in_one_order(self):
         nodes = tuple(Node(0, (0, 0), kind, 0) for kind in KINDS[::-1])
-        program = Program((0, 1), nodes, (), np.zeros((5, 2, 2)), np.zeros((0, 2)))
+        program = Program((0, 1), nodes, (), np.zeros((5, 2, 2)), np.zeros((0, 2, 2)))
         assert re.findall(r"\d+", str(program)) == ["0", "5", "1", "1", "1", "1", "1"]
         assert kinds_in(program) == list(KINDS)
         assert kinds_in(one_node("frozen")) == ["frozen"]
@@ -320,7 +340,7 @@ class TestImmutable:
         with pytest.raises(FrozenInstanceError, match=f"'{name}'"):
             setattr(part, name, 0)
 
-    @pytest.mark.parametrize("name", ["counts", "flow"])
+    @pytest.mark.parametrize("name", ["counts", "outcomes"])
     def test_arrays_are_its_own_and_read_only(self, three_stages, name):
         array = getattr(three_stages, name).copy()
         program = replace(three_stages, **{name: array})
@@ -344,7 +364,7 @@ class TestImmutable:
         np.testing.assert_array_equal(back.counts, three_stages.counts)
         assert back.exact_error_rates == three_stages.exact_error_rates
 
-    @pytest.mark.parametrize("name", ["counts", "flow"])
+    @pytest.mark.parametrize("name", ["counts", "outcomes"])
     @pytest.mark.parametrize(
         "again",
         [copy.copy, through_pickle, copy.deepcopy],

@@ -66,7 +66,17 @@ class Visits(RuleBasedStateMachine):
     def goto(self, data):
         step = data.draw(st.integers(0, len(self.asked) - 1))
         assert self.dialog.goto(step) is self.seen[step]
-        self.at, self.undone = step, []
+        path = [self.at]
+        while path[-1]:
+            path.append(self.parents[path[-1]])
+        if step in path:  # as by undo
+            self.undone += path[: path.index(step)]
+        elif step in self.undone:  # as by redo
+            while self.undone.pop() != step:
+                pass
+        else:
+            self.undone = []
+        self.at = step
 
     @rule(beyond=st.integers(0, 3))
     def goto_nowhere(self, beyond):
@@ -84,6 +94,10 @@ class Visits(RuleBasedStateMachine):
         assert found.first is self.seen[a]
         assert found.second is self.seen[b]
         assert found.n_changed == (one != two).sum()
+        for rows, predicted in ((found.rows_first, one), (found.rows_second, two)):
+            assert rows.positions.tolist() == np.flatnonzero(one != two).tolist()
+            assert rows.predicted.tolist() == predicted[one != two].tolist()
+            assert rows.true.tolist() == Y[60:][one != two].tolist()
         assert found.n_only_first == ((one == Y[60:]) & (two != Y[60:])).sum()
         assert found.n_only_second == ((one != Y[60:]) & (two == Y[60:])).sum()
 
@@ -179,6 +193,50 @@ def test_a_preview_refuses_what_a_request_refuses(dialog):
     for wants in ([], ["fp <= 1000"], ["nonsense"]):
         with pytest.raises(PreferenceError):
             dialog.preview(*wants)
+
+
+def test_redo_leads_forward_from_an_earlier_step_of_the_path(dialog):
+    for limit in (3, 2, 1):
+        dialog.prefer(f"fp <= {limit}", strategies=["move"])
+    dialog.goto(0)
+    assert dialog.undone == (3, 2, 1)
+    dialog.goto(2)
+    assert dialog.undone == (3,)
+    dialog.redo()
+    assert (dialog.position, dialog.undone) == (3, ())
+
+
+def test_changed_samples_are_those_that_the_matrices_count(dialog):
+    """Also with rejected samples, and with margins as the steps themselves have them."""
+    dialog.prefer("fp <= 3, rejected <= 30%")
+    dialog.goto(0)
+    dialog.prefer("fn <= 2")
+    compared = dialog.compare(1, 2)
+    first, second = compared.rows_first, compared.rows_second
+    assert None in first.predicted
+    classes, answers = ["no", "yes"], ["no", "yes", None]
+    moved = np.zeros((2, 3), dtype=int)
+    for true, before, after in zip(first.true, first.predicted, second.predicted, strict=True):
+        assert before != after
+        moved[classes.index(true), answers.index(before)] -= 1
+        moved[classes.index(true), answers.index(after)] += 1
+    one, two = dialog.history[1].after, dialog.history[2].after
+    assert (moved == two.counts - one.counts).all()
+    for step, rows in ((1, first), (2, second)):
+        dialog.goto(step)
+        all_rows = dialog.rows()
+        for name in ("margin", "certainty", "predicted"):
+            assert (getattr(all_rows, name)[rows.positions] == getattr(rows, name)).all()
+        for name, votes in rows.votes.items():
+            assert (all_rows.votes[name][rows.positions] == votes).all()
+
+
+def test_some_of_the_rows_are_selected(dialog):
+    rows = dialog.rows()
+    yes = rows.select(rows.true == "yes")
+    assert yes.positions.tolist() == dialog.rows(true="yes").positions.tolist()
+    assert rows.select(np.array([3, 1])).positions.tolist() == [3, 1]
+    assert len(rows.select(np.array([], dtype=int))) == 0
 
 
 def test_the_history_cannot_be_changed_from_outside(dialog):

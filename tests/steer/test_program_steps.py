@@ -72,6 +72,8 @@ def check_program(dialog, name="pima", by_folds=False):
             for i in left:
                 answered = program.counts[place][:, program.edges[i].prediction]
                 np.testing.assert_array_equal(program.flow[i], answered)
+            left_with = program.outcomes[left].sum(axis=0)
+            np.testing.assert_array_equal(left_with, program.node_outcomes[place])
     model = dialog.model
     told = Confusion.of(
         y, answers, classes=list(dialog.classes), positive=matrix.positive,
@@ -79,6 +81,7 @@ def check_program(dialog, name="pima", by_folds=False):
     )  # fmt: skip
     if told.n_rejected == 0:
         np.testing.assert_array_equal(ends(program), told.counts[:, :-1])
+        np.testing.assert_array_equal(program.node_outcomes[0], told.counts[:, :-1])
         for label, rate in program.error_rates().items():
             assert rate == pytest.approx(1 - told.recall(label))
     if not by_folds:

@@ -218,29 +218,37 @@ class FlowCounter:
     def __init__(self, codes: Codes, k: int) -> None:
         self.codes, self.k = codes, k
         self.counts: dict[int, Any] = {}
-        self.flows: dict[tuple[int, int], Any] = {}
+        self.takers: dict[tuple[int, int], Codes] = {}  # the samples that took an edge
         self.last_node = np.full(len(codes), -1)
+        self.predicted = np.zeros(len(codes), dtype=np.intp)  # at the last node
 
     def visit(self, node: int, rows: Codes, predictions: Codes) -> None:
         """Count the samples that reach a node, by their classes and predictions."""
-        cells = np.bincount(self.codes[rows] * self.k + predictions, minlength=self.k**2)
-        self.counts[node] = cells.reshape(self.k, self.k)
+        self.counts[node] = self._tally(rows, predictions)
         last = self.last_node[rows]
         for start in np.flatnonzero(np.bincount(last + 1)) - 1:
-            codes = self.codes[rows[last == start]]
-            self.flows[int(start), node] = np.bincount(codes, minlength=self.k)
+            self.takers[int(start), node] = rows[last == start]
         self.last_node[rows] = node
+        self.predicted[rows] = predictions
+
+    def _tally(self, rows: Codes, predictions: Codes) -> Codes:
+        """The confusion matrix of some samples."""
+        cells = np.bincount(self.codes[rows] * self.k + predictions, minlength=self.k**2)
+        return cells.reshape(self.k, self.k)
 
     def program(self, fitted: FittedProgram, classes: tuple[Any, ...]) -> Program:
-        """The record of all counts."""
+        """The record of all counts, when all samples are at the ends of their paths."""
         nodes = tuple(map(fitted.node, range(len(fitted.nodes))))
         counts = np.zeros((len(nodes), self.k, self.k), dtype=np.int64)
         for node, cells in self.counts.items():
             counts[node] = cells
         # Between real positions, new samples may take edges that no training sample took.
         known = {(edge.start, edge.end) for edge in fitted.edges}
-        new = [Edge(*pair) for pair in self.flows if pair not in known and pair[0] >= 0]
+        new = [Edge(*pair) for pair in self.takers if pair not in known and pair[0] >= 0]
         edges = sorted([*fitted.edges, *new], key=lambda edge: edge.start)
-        no_flow = np.zeros(self.k, dtype=np.int64)
-        flow = [self.flows.get((edge.start, edge.end), no_flow) for edge in edges]
-        return Program(classes, nodes, tuple(edges), counts, np.array(flow).reshape(-1, self.k))
+        outcomes = np.zeros((len(edges), self.k, self.k), dtype=np.int64)
+        for number, edge in enumerate(edges):
+            rows = self.takers.get((edge.start, edge.end))
+            if rows is not None:
+                outcomes[number] = self._tally(rows, self.predicted[rows])
+        return Program(classes, nodes, tuple(edges), counts, outcomes)

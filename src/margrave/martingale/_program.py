@@ -87,8 +87,9 @@ class Program:
         In the order of their starts.
     counts : ndarray of int, shape (n_nodes, n_classes, n_classes)
         For each node the number of samples of a class (row) predicted as each class (column).
-    flow : ndarray of int, shape (n_edges, n_classes)
-        Number of samples of each class that took an edge.
+    outcomes : ndarray of int, shape (n_edges, n_classes, n_classes)
+        For each edge the number of samples of a class (row) that took it, by the class that the end
+        of their path predicts (column). Off the diagonal are the routes of the errors.
     positive : label or None
         The class that ``fp`` and ``fn`` of the local matrices refer to; by default the second of
         two.
@@ -98,12 +99,12 @@ class Program:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     counts: NDArray[np.int64] = field(repr=False)
-    flow: NDArray[np.int64] = field(repr=False)
+    outcomes: NDArray[np.int64] = field(repr=False)
     positive: Any = None
 
     def __post_init__(self) -> None:
         k = len(self.classes)
-        shapes = {"counts": (len(self.nodes), k, k), "flow": (len(self.edges), k)}
+        shapes = {"counts": (len(self.nodes), k, k), "outcomes": (len(self.edges), k, k)}
         for name, shape in shapes.items():
             own = np.array(getattr(self, name), dtype=np.int64)
             if own.shape != shape:
@@ -136,6 +137,35 @@ class Program:
         sizes = self.sizes
         fractions: NDArray[np.float64] = sizes / np.maximum(sizes[0], 1)
         return fractions
+
+    @property
+    def flow(self) -> NDArray[np.int64]:
+        """Number of samples of each class that took each edge; shape (n_edges, n_classes)."""
+        flow: NDArray[np.int64] = self.outcomes.sum(axis=2)
+        return flow
+
+    @property
+    def node_outcomes(self) -> NDArray[np.int64]:
+        """The ``outcomes`` of the samples that pass through each node.
+
+        Of shape (n_nodes, n_classes, n_classes); that of the root is the global confusion matrix.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.martingale import MartingaleBoostClassifier
+        >>> pima = datasets.load("pima")
+        >>> model = MartingaleBoostClassifier(n_levels=3).fit(pima.data, pima.target)
+        >>> program = model.program_
+        >>> fp = program.node_outcomes[:, 0, 1]  # false positives that pass through each node
+        >>> bool(fp[0] == (model.predict(pima.data[pima.target == "neg"]) == "pos").sum())
+        True
+        """
+        outcomes = np.zeros_like(self.counts)
+        outcomes[0] = self.counts[[node.is_end for node in self.nodes]].sum(axis=0)
+        for edge, own in zip(self.edges, self.outcomes, strict=True):
+            outcomes[edge.end] += own
+        return outcomes
 
     def at(self, votes: Sequence[float]) -> int:
         """The index of a node in ``nodes``.

@@ -167,6 +167,7 @@ class DialogRow(Base):
     ``preference`` and ``met`` belong to the current step. ``refused`` has the guarantees that were
     refused on its certification set. ``row_hashes`` identify the rows that this set was taken from.
     ``revision`` grows by one with each change of its steps, of its position or of its refusals.
+    ``share_key`` is the secret of its read-only link; without a link it is null.
     """
 
     __tablename__ = "dialogs"
@@ -188,6 +189,7 @@ class DialogRow(Base):
     choices: Mapped[dict[str, Any]]
     facts: Mapped[dict[str, Any] | None]
     refused: Mapped[list[dict[str, Any]]]
+    share_key: Mapped[str | None]
     row_hashes: Mapped[bytes | None] = mapped_column(deferred=True)
 
     @property

@@ -70,6 +70,8 @@ class Incoming:
     ----------
     method, scheme, path : str
         As in the request.
+    route : str
+        The path below the studio's own address.
     peer : str
         The address of the client.
     query : list of (str, str)
@@ -92,7 +94,7 @@ class Incoming:
         )
         self._headers = Headers(scope=scope)
         self.cookies = cookie_parser("; ".join(self._headers.getlist("cookie")))
-        self._route = self.path.removeprefix(scope.get("root_path", ""))
+        self.route = self.path.removeprefix(scope.get("root_path", ""))
         self.is_api = "api" in self.path.split("/")  # in doubt it counts as the API
         self.refusal: Refusal | None = None
         self._most = 0
@@ -112,7 +114,7 @@ class Incoming:
 
     def matches(self, method: str, path: str) -> bool:
         """Whether the request has this method and path."""
-        return self.method == method and self._route == path
+        return self.method == method and self.route == path
 
     def check_source(self, settings: Settings) -> None:
         """Refuse a request to another host name, or from another page than the studio's."""

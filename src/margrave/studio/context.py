@@ -20,6 +20,7 @@ from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
 
 _EXPORTS, _EXPORTS_OF_USER = 12, 4  # that run or wait
+_READ_ONLY = {"read_only": True, "link": None, "job": None, "can_undo": False, "can_redo": False}
 
 
 @dataclass(eq=False)
@@ -93,8 +94,8 @@ class Studio:
         if self.jobs.table.of_dialog(dialog_id) is not None:
             raise Conflict(BUSY)
 
-    def record(self, owner: str, dialog_id: str) -> Record:
-        """A dialog as the page shows it, read from the store."""
+    def record(self, owner: str, dialog_id: str, *, reads_only: bool = False) -> Record:
+        """A dialog as the page shows it to its owner, or to who has its read-only link."""
         self.workspace.catch_up(owner, dialog_id)
         job = self.jobs.table.of_dialog(dialog_id)  # first: what it stores is read after it
         stored = self.store.overview(owner, dialog_id)
@@ -138,7 +139,16 @@ class Studio:
             "job": None if job is None else self.jobs.record(job),
             "saved": self.saves,
             "updated": row.updated,
-        }
+            "link": self.link(row.id, row.share_key),
+            "read_only": False,
+        } | (_READ_ONLY if reads_only else {})
+
+    def link(self, dialog_id: str, key: str | None) -> str | None:
+        """The address of a dialog's read-only view; None without a key.
+
+        The key is in the fragment, which browsers do not send: it is in no log of a proxy.
+        """
+        return None if key is None else f"{self.settings.addresses()[-1]}#/s/{dialog_id}/{key}"
 
 
 def describe_left(certify: Record | None, account: Account | None, fraction: float) -> str:
@@ -172,5 +182,12 @@ def get_user(request: Request) -> str:
     return user
 
 
+def reads_only(request: Request) -> bool:
+    """Whether the request came with the key of a read-only link."""
+    answer: bool = request.scope["state"]["reads_only"]
+    return answer
+
+
 StudioParameter = Annotated[Studio, Depends(get_studio)]
 UserParameter = Annotated[str, Depends(get_user)]
+ReadsOnlyParameter = Annotated[bool, Depends(reads_only)]

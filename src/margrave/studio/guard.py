@@ -3,7 +3,8 @@
 It refuses requests from other pages, see :mod:`margrave.studio._wire`, and requests without the
 token. A browser that has shown the token gets a cookie with the key of its user, signed with the
 token: after a change of the token all users have to enter it again, and then get back their own
-dialogs. In a studio with one user, the key is always that user's.
+dialogs. In a studio with one user, the key is always that user's. A request with the key of a
+dialog's read-only link may read the views of this dialog, and nothing else.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; san
 
 _YEAR = 365 * 24 * 3600
 _PEERS = 10_000  # addresses for which wrong tokens are counted
+_SHARED = re.compile(r"/api/dialogs/([A-Za-z0-9_-]+)(?:/([a-z.]+))?\Z")
+SHARED_VIEWS = ("compare", "frontier", "members", "program", "report.html", "winners")
+"""The views of a dialog that its read-only link shows, besides its steps; none has its rows."""
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,128}\Z")
 _NO_FILE_NAME = re.compile(r'[<>:"|?*%]')
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|\Z)", re.IGNORECASE)  # on Windows
@@ -49,9 +53,12 @@ class Users(Protocol):
     def has_user(self, key: str) -> bool:
         """Whether there is a user with this key."""
 
+    def share_of(self, dialog_id: str) -> tuple[str, str] | None:
+        """The owner of a dialog with a read-only link, and the key of the link."""
+
 
 class Throttle:
-    """Limits the number of wrong tokens in a period.
+    """Limits the number of wrong tokens, and of wrong keys of links, in a period.
 
     Parameters
     ----------
@@ -84,7 +91,7 @@ class Guard:
     """Refuses requests that come neither from the studio's page nor from a script with the token.
 
     It sets ``request.state.user`` to the key of the user; None for a request of a file of the page
-    without a key.
+    without a key. ``request.state.reads_only`` is whether it came with the key of a link.
 
     Parameters
     ----------
@@ -127,7 +134,9 @@ class Guard:
             response = await self._own_response(request)
             if response is None:
                 # In the scope of the server too: the connection of a user keeps its place.
-                scope.setdefault("state", {})["user"] = await self._user(request)
+                reads_only = bool(request.header("x-margrave-share")) and request.is_api
+                user = await (self._owner(request) if reads_only else self._user(request))
+                scope.setdefault("state", {}).update(user=user, reads_only=reads_only)
                 request.check_body(self.settings.limits.upload_bytes)
                 await self.app(scope, request.receive, outgoing.pass_on)
         except Refusal as refusal:
@@ -170,7 +179,7 @@ class Guard:
         if await self._cookie_user(request) is not None:
             return response
         # With a wrong token, perhaps an old one, the page shows the form for the token.
-        valid = self._is_token(token, request.peer)
+        valid = self._is_same(token, self.settings.token, request.peer)
         return await self._with_cookie(request, response) if valid else response
 
     async def _user(self, request: Incoming) -> str | None:
@@ -195,8 +204,23 @@ class Guard:
             )
         return user
 
+    async def _owner(self, request: Incoming) -> str:
+        """The owner of the dialog whose read-only link a request shows; refuse all but its views.
+
+        The refusal is the same if there is no such dialog, if it has no link, or another one.
+        """
+        match = _SHARED.match(request.route)
+        if request.method != "GET" or match is None or match[2] not in (None, *SHARED_VIEWS):
+            raise Refusal(403, "This link shows one dialog, without changes and without its rows.")
+        shared = await run_in_threadpool(self.users.share_of, match[1])
+        key = secrets.token_urlsafe(32) if shared is None else shared[1]
+        same = self._is_same(request.header("x-margrave-share"), key, request.peer)
+        if shared is None or not same:
+            raise Refusal(403, "This link is not valid, or the dialog is no longer shared.")
+        return shared[0]
+
     def _check_token(self, token: str, peer: str) -> None:
-        if not self._is_token(token, peer):
+        if not self._is_same(token, self.settings.token, peer):
             raise Refusal(401, "This is not the token of this studio.")
 
     def _throttle(self, peer: str) -> Throttle:
@@ -207,13 +231,13 @@ class Guard:
             self._throttles.popitem(last=False)
         return throttle
 
-    def _is_token(self, token: str, peer: str) -> bool:
-        """Whether this is the token; raise after too many wrong ones from the same address.
+    def _is_same(self, given: str, secret: str, peer: str) -> bool:
+        """Whether this is the secret; raise after too many wrong ones from the same address.
 
-        The right token is always accepted: many users may share an address, and one of them must
-        not lock out the others. A token is long enough to make guessing hopeless at any rate.
+        The right one is always accepted: many users may share an address, and one of them must not
+        lock out the others. Secrets are long enough to make guessing hopeless at any rate.
         """
-        if hmac.compare_digest(_raw(token), _raw(self.settings.token)):
+        if hmac.compare_digest(_raw(given), _raw(secret)):
             return True
         throttle = self._throttle(peer)
         left = throttle.left()
@@ -221,7 +245,7 @@ class Guard:
             seconds = int(left) + 1
             raise Refusal(
                 429,
-                f"Too many wrong tokens were sent; try again in {seconds} seconds.",
+                f"Too many wrong tokens or links were sent; try again in {seconds} seconds.",
                 {"Retry-After": str(seconds)},
             )
         throttle.failed()

@@ -12,7 +12,11 @@ from margrave.studio.views import Label, Matrix, View
 
 
 class Node(View):
-    """A node of a program, with its local matrix on the tuning set."""
+    """A node of a program, with its local matrix on the tuning set.
+
+    `outcomes` counts the rows that pass through it, by their class (row) and by the class that the
+    end of their path predicts (column).
+    """
 
     id: str
     votes: list[int]
@@ -24,20 +28,35 @@ class Node(View):
     advantages: list[float | None]
     weak: bool
     confusion: Matrix
+    outcomes: list[list[int]]
     tuned: str | None
 
 
 class Edge(View):
-    """An edge of a program."""
+    """An edge of a program, with the `outcomes` of the rows that take it."""
 
     start: str
     end: str
     predicted: Label | None
     flow: list[int]
+    outcomes: list[list[int]]
+
+
+class NodeEdit(View):
+    """A node that the current step has tuned, with its local matrix before and after."""
+
+    votes: list[int]
+    preference: str
+    before: Matrix
+    after: Matrix
 
 
 class Program(View):
-    """A martingale program, measured on the tuning set."""
+    """A martingale program, measured on the tuning set.
+
+    `edits` are the nodes that the current step has tuned, and `n_changed` counts the rows whose
+    prediction this has changed.
+    """
 
     n_levels: int
     classes: list[Label]
@@ -45,13 +64,15 @@ class Program(View):
     threshold: float
     nodes: list[Node]
     edges: list[Edge]
+    edits: list[NodeEdit]
+    n_changed: int
 
     @classmethod
     def of(cls, dialog: Dialog, threshold: float) -> Self:
         """Describe the program at the current step; nodes below the threshold are weak."""
         program, tuned = current_program(dialog), _tuned(dialog)
         weak, labels = set(dialog.weak_nodes(threshold)), [*program.classes, None]
-        nodes = []
+        nodes, outcomes = [], program.node_outcomes.tolist()
         for place, node in enumerate(program.nodes):
             votes = _votes(node)
             advantages = program.advantages[place].tolist()
@@ -67,6 +88,7 @@ class Program(View):
                     advantages=[None if math.isnan(one) else one for one in advantages],
                     weak=votes in weak,
                     confusion=Matrix.model_validate(program.confusion(place)),
+                    outcomes=outcomes[place],
                     tuned=tuned.get(votes),
                 )
             )
@@ -76,8 +98,11 @@ class Program(View):
                 end=nodes[edge.end].id,
                 predicted=labels[-1 if edge.prediction is None else edge.prediction],
                 flow=flow,
+                outcomes=own,
             )
-            for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)
+            for edge, flow, own in zip(
+                program.edges, program.flow.tolist(), program.outcomes.tolist(), strict=True
+            )
         ]
         return cls(
             n_levels=program.n_levels,
@@ -86,6 +111,16 @@ class Program(View):
             threshold=threshold,
             nodes=nodes,
             edges=edges,
+            edits=[
+                NodeEdit(
+                    votes=list(votes),
+                    preference=str(tuning.preference),
+                    before=Matrix.model_validate(tuning.before),
+                    after=Matrix.model_validate(tuning.after),
+                )
+                for votes, tuning in dialog.reply.node_results
+            ],
+            n_changed=dialog.compare(dialog.parents[dialog.position], dialog.position).n_changed,
         )
 
 

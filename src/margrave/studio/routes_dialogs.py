@@ -1,7 +1,8 @@
-"""Routes of dialogs: begin, prefer, undo and redo, tune and grow a program, accept."""
+"""Routes of dialogs: begin, prefer, undo and redo, tune and grow a program, accept, share."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -12,10 +13,10 @@ from margrave.confusion import Preference, PreferenceError
 from margrave.steer import default_members
 from margrave.studio import programs, schemas, views
 from margrave.studio.choices import check_number_of_limits, check_request, split_sizes
-from margrave.studio.context import Studio, StudioParameter, UserParameter
+from margrave.studio.context import ReadsOnlyParameter, Studio, StudioParameter, UserParameter
 from margrave.studio.job_table import TRAIN
 from margrave.studio.problems import problem_record
-from margrave.studio.store import JobRow
+from margrave.studio.store import Conflict, JobRow
 from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api")
@@ -57,9 +58,11 @@ def dialogs(studio: StudioParameter, user: UserParameter) -> Record:
 
 
 @router.get("/dialogs/{dialog}", response_model=schemas.Dialog)
-def dialog(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+def dialog(
+    dialog: str, studio: StudioParameter, user: UserParameter, reads_only: ReadsOnlyParameter
+) -> Record:
     """A dialog with all its steps."""
-    return studio.record(user, dialog)
+    return studio.record(user, dialog, reads_only=reads_only)
 
 
 @router.patch("/dialogs/{dialog}", response_model=schemas.Dialog)
@@ -80,6 +83,24 @@ def delete(dialog: str, studio: StudioParameter, user: UserParameter) -> None:
         studio.jobs.cancel(job)
     studio.store.delete_dialog(user, dialog)
     studio.workspace.forget(dialog, deleted=True)
+
+
+@router.post("/dialogs/{dialog}/share", response_model=schemas.Dialog)
+def share(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Make a read-only link to the dialog, unless it has one."""
+    row = studio.store.dialog(user, dialog)
+    if row.state != "ready":
+        raise Conflict("This dialog is not trained yet.")
+    if row.share_key is None:
+        studio.store.share(user, dialog, secrets.token_urlsafe(32))
+    return studio.record(user, dialog)
+
+
+@router.delete("/dialogs/{dialog}/share", response_model=schemas.Dialog)
+def stop_sharing(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Make the read-only link invalid for ever."""
+    studio.store.share(user, dialog, None)
+    return studio.record(user, dialog)
 
 
 @router.post("/dialogs/{dialog}/read", response_model=schemas.Read)

@@ -245,6 +245,8 @@ class Dialog(BaseModel):
     job: Job | None
     saved: bool
     updated: datetime
+    link: str | None
+    read_only: bool
 
 
 class DialogLine(View):

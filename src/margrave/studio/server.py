@@ -102,7 +102,9 @@ def create_app(studio: Studio) -> FastAPI:
         title="Margrave studio",
         description="The dialog over the confusion matrix, as an API. All requests except GET need "
         "the header `X-Margrave: 1`, and all requests need the token: send `Authorization: Bearer "
-        'TOKEN`, or `POST /api/session {"token": TOKEN}` once and keep the cookie.',
+        'TOKEN`, or `POST /api/session {"token": TOKEN}` once and keep the cookie. '
+        "With the key of a dialog's read-only link in `X-Margrave-Share`, its views can be read "
+        "without the token.",
         version=__version__,
         openapi_url="/api/openapi.json",
         docs_url=None,  # that page loads scripts from another server

@@ -196,20 +196,23 @@ class Settings:
         return cls(host, port, store, token, limits, tuple(hosts), tuple(proxies), shared)
 
     def urls(self) -> list[str]:
-        """The addresses to open in a browser, with the token.
+        """The addresses to open in a browser, with the token; see `addresses`."""
+        return [f"{place}?token={quote(self.token, safe='')}" for place in self.addresses()]
+
+    def addresses(self) -> list[str]:
+        """The addresses of the page, without the token.
 
         Behind a proxy it is the public one. Otherwise the first one is for this machine; on all
         interfaces (0.0.0.0, ::), to which nobody can connect, there is a second one, for
         other machines.
         """
-        token = f"?token={quote(self.token, safe='')}"
         if self.hosts and self.proxies:
-            return [f"https://{_in_url(self.hosts[0])}/{token}"]
+            return [f"https://{_in_url(self.hosts[0])}/"]
         address, hosts = _address(self.host), [self.host]
         if address is not None and address.is_unspecified:
             local = "127.0.0.1" if address.version == 4 else "::1"
             hosts = [local, _network_host(address.version)]
-        return [f"http://{_in_url(host)}:{self.port}/{token}" for host in hosts]
+        return [f"http://{_in_url(host)}:{self.port}/" for host in hosts]
 
     def answers_to(self, header: str) -> bool:
         """Whether a Host header names this studio, with any port.

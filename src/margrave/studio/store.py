@@ -352,6 +352,19 @@ class Store:
         with self.write() as session:
             found(rows_of(session, query.values(title=title, updated=now())) or None, "dialog")
 
+    def share(self, owner: str, dialog_id: str, key: str | None) -> None:
+        """Give a user's dialog a read-only link with a key, or take it away; its revision stays."""
+        query = update(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)
+        with self.write() as session:
+            found(rows_of(session, query.values(share_key=key)) or None, "dialog")
+
+    def share_of(self, dialog_id: str) -> tuple[str, str] | None:
+        """Return the owner of a dialog with a read-only link, and the key of the link."""
+        query = select(DialogRow.owner, DialogRow.share_key).where(DialogRow.id == dialog_id)
+        with self.read() as session:
+            row = session.execute(query).one_or_none()
+        return None if row is None or row.share_key is None else (row.owner, row.share_key)
+
     def delete_dialog(self, owner: str, dialog_id: str) -> None:
         """Delete a user's dialog with its steps, accepted models and jobs."""
         query = delete(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)

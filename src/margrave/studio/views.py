@@ -125,10 +125,12 @@ class Step(Reply):
 
     `limits` has the bounds of its preference if the numbers of false positives and of false
     negatives decide whether they are met, and is null otherwise.
+    `strategies` are those that were requested; null is the default.
     """
 
     number: int | None
     parent: int | None
+    strategies: list[str] | None = None
     sentences: list[str]
     already: bool
     fp: int | None

@@ -268,7 +268,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     }
     ${
       reply || step.number > 0
-        ? html`<${ReplyBox} reply=${shown} live=${searching && reply !== null} job=${job} act=${act} stop=${stop} />`
+        ? html`<${ReplyBox} dialog=${dialog} reply=${shown} live=${searching && reply !== null} job=${job} act=${act} stop=${stop} />`
         : null
     }
   </section>`;

@@ -1,27 +1,27 @@
-// The program panel: the graph, the selected node, tuning of the weak nodes, and growing.
+// The program panel: the graph with the routes of errors, the selected node, tuning node by node, and growing.
 // @ts-check
 
 import { ApiError, get, query } from './api.js';
-import { announce, Empty, html, Notice, plural, sentence, Spinner, useDebounced, useLoad, useState } from './kit.js';
+import {
+  announce, Empty, html, Notice, plural, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useRef, useState,
+} from './kit.js';
+import { stepOf } from './dialog_state.js';
 import { GraphLegend, ProgramGraph } from './program_graph.js';
 import { keyOf } from './program_layout.js';
 import { NodeCard } from './program_node.js';
-import { votesText } from './program_words.js';
+import { editText, routesOf } from './program_words.js';
 
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
+/** @typedef {import('./program_words.js').Route} Route */
+
+/** The nodes that are tuned one after another, and those that are done. @typedef {{all: boolean, done: string[]}} Walking */
 
 /** The martingale program behind the current step. @param {PanelProps} props */
-export const ProgramPanel = ({ dialog, act }) =>
-  dialog.kind === 'program'
-    ? html`<${Loaded} dialog=${dialog} act=${act} />`
-    : html`<${NoProgram} dialog=${dialog} />`;
-
-/** @param {PanelProps} props */
-function Loaded({ dialog, act }) {
+export function ProgramPanel({ dialog, act }) {
   const [threshold, setThreshold] = useState(0.3);
   const rested = useDebounced(threshold, 250);
   const { data, error, loading, reload } = useLoad(
@@ -43,23 +43,12 @@ function Loaded({ dialog, act }) {
   if (!program) return html`<${Spinner} label="Loading the program" />`;
   return html`<${Shown}
     act=${act}
+    dialog=${dialog}
     program=${program}
     loading=${loading}
     threshold=${threshold}
     onThreshold=${setThreshold}
   />`;
-}
-
-/** @param {{dialog: Dialog}} props */
-function NoProgram({ dialog }) {
-  const place = dialog.table ? `#/new/${encodeURIComponent(dialog.table.id)}/program` : '#/new';
-  return html`<${Empty}
-    title="This dialog has a committee, not a program"
-    action=${html`<a class="button" href=${place}>Start a program on ${dialog.table ? 'the same' : 'a'} table</a>`}
-  >
-    A program has learners in layers. The prediction of a learner is a vote, which sends a row to a node of the
-    next layer; in the end the class with the most votes wins. Each learner can be inspected and tuned.
-  <//>`;
 }
 
 /** What the number of levels means for two classes, and how the program grows. */
@@ -68,39 +57,54 @@ const TIES = {
   even: 'With an even number of levels the votes can tie; one more level avoids this.',
 };
 
+/** Whether a node has a learner and rows of several classes. @param {ProgramNode} node */
+const canBeTuned = (node) => node.kind === 'learner' && node.sizes.filter((n) => n > 0).length > 1;
+
 /**
- * @param {{act: Act, program: Program, loading: boolean, threshold: number,
+ * @param {{act: Act, dialog: Dialog, program: Program, loading: boolean, threshold: number,
  *   onThreshold: (threshold: number) => void}} props
  */
-function Shown({ act, program, loading, threshold, onThreshold }) {
+function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
-  const [walked, setWalked] = useState(/** @type {string[] | null} */ (null));
+  const [walk, setWalk] = useState(/** @type {Walking | null} */ (null));
+  const routes = useMemo(() => routesOf(program), [program.classes.join(), program.positive]);
+  const [route, setRoute] = useState(/** @type {Route | null} */ (null));
+  const asked = useRef(false);
   const two = program.classes.length === 2;
   const even = program.n_levels % 2 === 0;
   const more = two && !even ? 2 : 1;
   const weak = program.nodes.filter((node) => node.weak);
-  const ahead = walked && weak.filter((node) => !walked.includes(keyOf(node)));
+  const tunable = program.nodes.filter(canBeTuned);
+  const ahead = walk && (walk.all ? tunable : weak).filter((node) => !walk.done.includes(keyOf(node)));
   const walking = ahead?.[0] ?? null;
   const shown = walking ?? program.nodes.find((node) => keyOf(node) === chosen) ?? null;
 
   /** @param {string} key */
   const choose = (key) => {
-    setWalked(null);
+    setWalk(null);
     setChosen(key);
   };
   /** @param {ProgramNode} node @param {string[]} wants */
   const ask = async (node, wants) => {
     const job = await act.run('program/tune', { node: node.id, wants });
     if (job?.state !== 'done') return;
-    announce(`The node after ${votesText(program, node)} was tuned.`);
-    if (walked) setWalked([...walked, keyOf(node)]);
+    asked.current = true;
+    if (walk) skip(node);
   };
   const stop = () => {
     setChosen(shown ? keyOf(shown) : null);
-    setWalked(null);
+    setWalk(null);
   };
   /** @param {ProgramNode} node */
-  const skip = (node) => setWalked([...(walked ?? []), keyOf(node)]);
+  const skip = (node) => setWalk((now) => now && { ...now, done: [...now.done, keyOf(node)] });
+
+  const step = stepOf(dialog, dialog.position);
+  const edited = loading || !step ? null : editText(program, step);
+  const words = edited?.join(' ');
+  useEffect(() => {
+    if (words && asked.current) announce(words);
+    if (words) asked.current = false;
+  }, [words]);
 
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">
@@ -109,26 +113,36 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
         <button type="button" class="button" disabled=${act.busy} onClick=${() => act.run('program/grow', { levels: more })}>
           Grow ${more === 1 ? 'a level' : 'two levels'}
         </button>
-        <button
-          type="button"
-          class="button-primary"
-          disabled=${act.busy || weak.length === 0 || walked !== null}
-          onClick=${() => setWalked([])}
-        >
-          Tune the weak nodes
-        </button>
+        ${[
+          { all: true, name: 'Tune all nodes', n: tunable.length },
+          { all: false, name: 'Tune the weak nodes', n: weak.length },
+        ].map(
+          ({ all, name, n }) => html`<button
+            key=${name}
+            type="button"
+            class=${all ? 'button' : 'button-primary'}
+            disabled=${act.busy || n === 0 || walk !== null}
+            onClick=${() => setWalk({ all, done: [] })}
+          >
+            ${name}
+          </button>`,
+        )}
       </div>
       <p class="muted">
         ${plural(program.n_levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a row to
         the side of its prediction; the class with the most votes wins. ${two ? TIES[even ? 'even' : 'odd'] : ''}
       </p>
     </div>
+    <${Routes} routes=${routes} route=${route} onRoute=${setRoute} />
     <${Sides} program=${program} />
-    <${ProgramGraph} program=${program} chosen=${shown ? keyOf(shown) : null} onChoose=${choose} />
-    <${GraphLegend} program=${program} />
+    <${ProgramGraph} program=${program} route=${route} chosen=${shown ? keyOf(shown) : null} onChoose=${choose} />
+    <${GraphLegend} program=${program} route=${route} />
     <${Threshold} value=${threshold} weak=${weak.length} onValue=${onThreshold} />
-    ${walked
-      ? html`<${Walk} done=${walked.length} left=${ahead?.length ?? 0} loading=${loading} onStop=${stop} />`
+    ${edited
+      ? html`<${Notice} title="What this step changed">${edited.map((one) => html`<p>${one}</p>`)}<//>`
+      : null}
+    ${walk
+      ? html`<${Walk} all=${walk.all} done=${walk.done.length} left=${ahead?.length ?? 0} loading=${loading} onStop=${stop} />`
       : null}
     ${shown
       ? html`<${NodeCard}
@@ -146,6 +160,23 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
       Nodes are tuned on the rows that these matrices count, so the matrices are optimistic. The certificate is
       not: it uses rows that no step has seen.
     </p>
+  </div>`;
+}
+
+/**
+ * What the drawing shows: all rows, or the routes of some errors.
+ * @param {{routes: Route[], route: Route | null, onRoute: (route: Route | null) => void}} props
+ */
+function Routes({ routes, route, onRoute }) {
+  const choices = [{ name: 'All rows', one: /** @type {Route | null} */ (null) }, ...routes.map((one) => ({ name: one.name, one }))];
+  return html`<div class="row">
+    <div class="switch routes" role="group" aria-label="Routes of">
+      ${choices.map(
+        ({ name, one }) => html`<button key=${name} type="button" aria-pressed=${one === route} onClick=${() => onRoute(one)}>
+          ${name[0].toUpperCase() + name.slice(1)}
+        </button>`,
+      )}
+    </div>
   </div>`;
 }
 
@@ -179,12 +210,12 @@ function Threshold({ value, weak, onValue }) {
 }
 
 /**
- * The progress of tuning the weak nodes.
- * @param {{done: number, left: number, loading: boolean, onStop: () => void}} props
+ * The progress of tuning node by node.
+ * @param {{all: boolean, done: number, left: number, loading: boolean, onStop: () => void}} props
  */
-function Walk({ done, left, loading, onStop }) {
-  const total = done + left;
-  const text = left ? `Weak node ${done + 1} of ${total}` : 'No weak node is left';
+function Walk({ all, done, left, loading, onStop }) {
+  const kind = all ? 'node' : 'weak node';
+  const text = left ? `${kind[0].toUpperCase()}${kind.slice(1)} ${done + 1} of ${done + left}` : `No ${kind} is left`;
   return html`<div class="walk" role="status">
     <strong>${text}</strong>
     ${loading ? html`<${Spinner} label="Updating" />` : null}

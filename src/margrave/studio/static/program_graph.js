@@ -3,13 +3,14 @@
 
 import { useWidth } from './charts.js';
 import { count, html, useLayoutEffect, useMemo, useState } from './kit.js';
-import { fillOf, keyOf, layout, neighbour } from './program_layout.js';
-import { KINDS, nodeText, shortNames, sizesText } from './program_words.js';
+import { keyOf, layout, neighbour } from './program_layout.js';
+import { KINDS, nodeText, routeText, shortNames, sizesText } from './program_words.js';
 
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 /** @typedef {import('./program_layout.js').Placed} Placed */
 /** @typedef {import('./program_layout.js').Drawn} Drawn */
+/** @typedef {import('./program_words.js').Route} Route */
 
 /** The outline of a kind of node about the origin. @param {ProgramNode["kind"]} kind @param {number} r */
 function outline(kind, r) {
@@ -24,14 +25,14 @@ function outline(kind, r) {
 }
 
 /**
- * The program; `chosen` is the key of the selected node.
- * @param {{program: Program, chosen: string | null, onChoose: (key: string) => void}} props
+ * The program, with all rows or the errors of a `route`; `chosen` is the key of the selected node.
+ * @param {{program: Program, route: Route | null, chosen: string | null, onChoose: (key: string) => void}} props
  */
-export function ProgramGraph({ program, chosen, onChoose }) {
+export function ProgramGraph({ program, route, chosen, onChoose }) {
   const [place, width] = useWidth();
   const { placed, drawn, width: wide, height, gap } = useMemo(
-    () => layout(program, Math.max(width, 240)),
-    [program, width],
+    () => layout(program, Math.max(width, 240), route),
+    [program, width, route],
   );
   // A drawing that is wider than its container is scrolled to its middle, where the root is.
   useLayoutEffect(() => {
@@ -66,11 +67,12 @@ export function ProgramGraph({ program, chosen, onChoose }) {
           role="group"
           aria-label="The program, layer by layer. Arrow keys move between nodes, Enter opens one."
         >
-          ${drawn.map((edge) => html`<${Edge} edge=${edge} program=${program} />`)}
+          ${drawn.map((edge) => html`<${Edge} drawn=${edge} program=${program} route=${route} />`)}
           ${placed.map((one) => html`<${Node}
             key=${keyOf(one.node)}
             one=${one}
             program=${program}
+            route=${route}
             chosen=${keyOf(one.node) === chosen}
             stop=${one === stop}
             onChoose=${() => onChoose(keyOf(one.node))}
@@ -120,25 +122,30 @@ function Name({ one, name, side }) {
   </text>`;
 }
 
-/** @param {{edge: Drawn, program: Program}} props */
-function Edge({ edge, program }) {
-  const empty = edge.width === 0;
+/** @param {{drawn: Drawn, program: Program, route: Route | null}} props */
+function Edge({ drawn, program, route }) {
+  const { edge } = drawn;
+  const empty = drawn.width === 0;
   return html`<path
     class=${empty ? 'graph-edge graph-edge-empty' : 'graph-edge'}
-    d=${edge.path}
-    style=${empty ? {} : { stroke: fillOf(edge.balance), strokeWidth: `${edge.width}px` }}
+    d=${drawn.path}
+    style=${empty ? {} : { stroke: drawn.stroke, strokeWidth: `${drawn.width}px` }}
   >
-    <title>${edge.predicted === null ? '' : `predicted ${edge.predicted}: `}${sizesText(program, edge.flow)}</title>
+    <title>
+      ${edge.predicted === null ? '' : `predicted ${edge.predicted}: `}${route
+        ? routeText(program, route, edge.outcomes)
+        : sizesText(program, edge.flow)}
+    </title>
   </path>`;
 }
 
 /**
- * @param {{one: Placed, program: Program, chosen: boolean, stop: boolean,
+ * @param {{one: Placed, program: Program, route: Route | null, chosen: boolean, stop: boolean,
  *   onChoose: () => void, onFocus: () => void, onKey: (event: KeyboardEvent) => void}} props
  */
-function Node({ one, program, chosen, stop, onChoose, onFocus, onKey }) {
-  const { node, x, y, r, balance } = one;
-  const text = nodeText(program, node);
+function Node({ one, program, route, chosen, stop, onChoose, onFocus, onKey }) {
+  const { node, x, y, r, fill } = one;
+  const text = `${nodeText(program, node)}${route ? ` ${routeText(program, route, node.outcomes)} pass here.` : ''}`;
   return html`<g
     class=${`graph-node graph-${node.kind}`}
     transform=${`translate(${x} ${y})`}
@@ -155,26 +162,30 @@ function Node({ one, program, chosen, stop, onChoose, onFocus, onKey }) {
     <circle class="graph-target" r=${Math.max(r + 3, 14)} />
     ${chosen ? html`<circle class="graph-chosen" r=${r + (node.weak ? 8 : 5)} />` : null}
     ${node.weak ? html`<circle class="graph-weak" r=${r + 4} />` : null}
-    <path class="graph-shape" d=${outline(node.kind, r)} style=${{ fill: node.kind === 'empty' ? 'none' : fillOf(balance) }} />
+    <path class="graph-shape" d=${outline(node.kind, r)} style=${{ fill: node.kind === 'empty' ? 'none' : fill }} />
     ${node.tuned ? html`<path class="graph-tuned" d=${`M${r * 0.45} ${-r - 1}l3 3 6 -7`} />` : null}
   </g>`;
 }
 
-/** What shapes, colours and widths mean. @param {{program: Program}} props */
-export function GraphLegend({ program }) {
+/** What shapes, colours and widths mean. @param {{program: Program, route: Route | null}} props */
+export function GraphLegend({ program, route }) {
   const kinds = /** @type {ProgramNode["kind"][]} */ (
     ['learner', 'constant', 'frozen', 'empty', 'leaf']
   ).filter((kind) => program.nodes.some((node) => node.kind === kind));
   return html`<ul class="legend">
-    ${program.classes.map(
-      (label, side) => html`<li>
-        <span class="key key-side" style=${{ background: `var(--side-${side % 6})` }}></span>mostly ${label}
-      </li>`,
-    )}
+    ${route
+      ? html`<li><span class="key key-side key-error"></span>${route.name}</li>`
+      : program.classes.map(
+          (label, side) => html`<li>
+            <span class="key key-side" style=${{ background: `var(--side-${side % 6})` }}></span>mostly ${label}
+          </li>`,
+        )}
     ${kinds.map((kind) => html`<li><${Sample} kind=${kind} />${KINDS[kind]}</li>`)}
     ${program.nodes.some((node) => node.weak) ? html`<li><${Sample} kind="learner" weak=${true} />weak</li>` : null}
     ${program.nodes.some((node) => node.tuned) ? html`<li><${Sample} kind="learner" tuned=${true} />tuned</li>` : null}
-    <li class="muted">size and width: the largest fraction of a class that gets there</li>
+    <li class="muted">
+      size, width${route ? ` and colour: the fraction of the ${route.name} that pass` : ': the largest fraction of a class that gets there'}
+    </li>
   </ul>`;
 }
 

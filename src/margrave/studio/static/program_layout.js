@@ -4,8 +4,9 @@
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 /** The class that dominates, and by how much (0: all alike, 1: it alone). @typedef {{side: number, strength: number}} Balance */
-/** @typedef {{node: ProgramNode, x: number, y: number, r: number, balance: Balance}} Placed */
-/** @typedef {{path: string, width: number, balance: Balance, from: ProgramNode, to: ProgramNode, flow: number[], predicted: any}} Drawn */
+/** @typedef {import('./program_words.js').Route} Route */
+/** @typedef {{node: ProgramNode, x: number, y: number, r: number, fill: string}} Placed */
+/** @typedef {{path: string, width: number, stroke: string, from: ProgramNode, to: ProgramNode, edge: Program["edges"][number]}} Drawn */
 
 const MARGIN = 34;
 const WIDEST = 96;
@@ -19,7 +20,7 @@ export const keyOf = (node) => node.votes.join(' ');
  * The dominant class when all classes have the same weight, as at the nodes of a program.
  * @param {number[]} sizes @param {number[]} totals @returns {Balance}
  */
-export function balanceOf(sizes, totals) {
+function balanceOf(sizes, totals) {
   const fractions = sizes.map((n, side) => (totals[side] ? n / totals[side] : 0));
   const sum = fractions.reduce((all, fraction) => all + fraction, 0);
   const most = Math.max(...fractions);
@@ -29,8 +30,12 @@ export function balanceOf(sizes, totals) {
 }
 
 /** The colour of a balance, from even to the class's own. @param {Balance} balance */
-export const fillOf = ({ side, strength }) =>
+const fillOf = ({ side, strength }) =>
   `color-mix(in srgb, var(--side-${side % 6}) ${Math.round(strength * 100)}%, var(--side-even))`;
+
+/** The colour of what a fraction of some errors passes, from none to all. @param {number} fraction */
+const errorFill = (fraction) =>
+  fraction > 0 ? `color-mix(in srgb, var(--bad) ${Math.round(25 + 75 * fraction)}%, var(--side-even))` : 'var(--side-even)';
 
 /** Nodes by layer. @param {Program} program @returns {ProgramNode[][]} */
 export function layersOf(program) {
@@ -103,49 +108,47 @@ function across(program, width) {
 }
 
 /**
- * The layout for a width; the returned width is larger if the drawing needs more.
- * @param {Program} program @param {number} width
+ * The layout for a width; the returned width is larger if the drawing needs more. Sizes and colours are those of all
+ * rows, or of the errors of a route.
+ * @param {Program} program @param {number} width @param {Route | null} route
  * @returns {{placed: Placed[], drawn: Drawn[], width: number, height: number, gap: number}}
  */
-export function layout(program, width) {
+export function layout(program, width, route) {
   const { x, gap, width: needed } = across(program, width);
   const rise = program.n_levels > 7 ? 58 : 72;
   const most = Math.min(21, 0.4 * gap);
   const totals = program.nodes[0].sizes;
-  const placed = program.nodes.map((node) => ({
-    node,
-    x: x.get(node.id) ?? 0,
-    y: MARGIN + node.layer * rise,
-    r: node.kind === 'empty' ? LEAST : LEAST + (most - LEAST) * Math.sqrt(Math.min(1, node.reach)),
-    balance: balanceOf(node.sizes, totals),
-  }));
+  const errors = route ? Math.max(1, route.count(program.nodes[0].outcomes)) : 0;
+  const placed = program.nodes.map((node) => {
+    const reach = route ? route.count(node.outcomes) / errors : node.reach;
+    return {
+      node,
+      x: x.get(node.id) ?? 0,
+      y: MARGIN + node.layer * rise,
+      r: node.kind === 'empty' ? LEAST : LEAST + (most - LEAST) * Math.sqrt(Math.min(1, reach)),
+      fill: route ? errorFill(reach) : fillOf(balanceOf(node.sizes, totals)),
+    };
+  });
   const byId = new Map(placed.map((one) => [one.node.id, one]));
   const drawn = program.edges.flatMap((edge) => {
     const from = byId.get(edge.start);
     const to = byId.get(edge.end);
-    return from && to ? [edgeOf(edge, from, to, totals, most)] : [];
+    if (!from || !to) return [];
+    const fractions = edge.flow.map((n, side) => (totals[side] ? n / totals[side] : 0));
+    const mean = fractions.reduce((all, fraction) => all + fraction, 0) / fractions.length;
+    const part = route ? route.count(edge.outcomes) / errors : mean;
+    const middle = (from.y + to.y) / 2;
+    return {
+      path: `M${from.x} ${from.y}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y}`,
+      width: part > 0 ? 0.75 + 1.3 * most * part : 0,
+      stroke: route ? errorFill(part) : fillOf(balanceOf(edge.flow, totals)),
+      from: from.node,
+      to: to.node,
+      edge,
+    };
   });
   const last = Math.max(...program.nodes.map((node) => node.layer));
   return { placed, drawn, width: needed, height: 2 * MARGIN + last * rise + 14, gap };
-}
-
-/**
- * @param {Program["edges"][number]} edge @param {Placed} from @param {Placed} to
- * @param {number[]} totals @param {number} most @returns {Drawn}
- */
-function edgeOf(edge, from, to, totals, most) {
-  const fractions = edge.flow.map((n, side) => (totals[side] ? n / totals[side] : 0));
-  const mean = fractions.reduce((all, fraction) => all + fraction, 0) / fractions.length;
-  const middle = (from.y + to.y) / 2;
-  return {
-    path: `M${from.x} ${from.y}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y}`,
-    width: mean > 0 ? 0.75 + 1.3 * most * mean : 0,
-    balance: balanceOf(edge.flow, totals),
-    from: from.node,
-    to: to.node,
-    flow: edge.flow,
-    predicted: edge.predicted,
-  };
 }
 
 /**

@@ -2,7 +2,7 @@
 // @ts-check
 
 import { cellKind, count, html, Icon, nameClass, predictedText, rate, rowTotals, Tag, tint, useEffect, useState } from './kit.js';
-import { advantageText, KINDS, votesText, wanted } from './program_words.js';
+import { advantageText, KINDS, nameNode, wanted } from './program_words.js';
 
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
@@ -25,7 +25,7 @@ export function NodeCard({ program, node, busy, onAsk, actions }) {
   const nClasses = node.sizes.filter((n) => n > 0).length;
   return html`<section class="node-card" aria-label="Selected node">
     <div class="node-head">
-      <h3>${node.layer === 0 ? 'The root' : `Layer ${node.layer}: ${votesText(program, node)}`}</h3>
+      <h3>${nameNode(program, node)}</h3>
       <${Tag}>${KINDS[node.kind]}<//>
       ${node.weak ? html`<${Tag} kind="warn">weak<//>` : null}
       ${node.tuned ? html`<${Tag} kind="good">tuned: ${node.tuned}<//>` : null}

@@ -1,12 +1,13 @@
-// The limit of an edited cell, as a preference and as a sentence; and a node in words.
+// The limit of an edited cell, as a preference and as a sentence; nodes, routes of errors and edits in words.
 // @ts-check
 
-import { count, nameClass, percent, plural, rowTotals } from './kit.js';
+import { count, nameClass, percent, plural, predictedText, rowTotals } from './kit.js';
 
 /** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
+/** Some errors, and how many of them `outcomes` have. @typedef {{name: string, count: (outcomes: number[][]) => number}} Route */
 
 // A class name that needs no quotes in a preference.
 const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
@@ -15,7 +16,7 @@ const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
 export function quoted(label) {
   const text = String(label);
   if (PLAIN.test(text)) return text;
-  return text.includes('"') ? `'${text}'` : `"${text}"`;
+  return `"${text.replaceAll('"', '""')}"`;
 }
 
 /** The word for a cell in a preference. @param {Matrix} matrix @param {number} row @param {number} column */
@@ -61,7 +62,7 @@ export const KINDS = {
   leaf: 'end',
 };
 
-/** "2 nonspam, 1 spam"; "no votes yet" at the root. @param {Program} program @param {ProgramNode} node */
+/** "2 nonspam, 1 spam"; "no votes yet" at the root. @param {Program} program @param {{votes: number[]}} node */
 export function votesText(program, node) {
   const votes = program.classes
     .map((label, side) => ({ label, n: node.votes[side] }))
@@ -73,6 +74,61 @@ export function votesText(program, node) {
 /** "267 nonspam, 214 spam". @param {Program} program @param {number[]} sizes */
 export const sizesText = (program, sizes) =>
   program.classes.map((label, side) => `${count(sizes[side])} ${label}`).join(', ');
+
+/**
+ * The errors whose routes can be shown, by their true class; with a positive class they have names.
+ * @param {{classes: Label[], positive: Label | null}} program @returns {Route[]}
+ */
+export function routesOf({ classes, positive }) {
+  const named = classes.length === 2 && positive !== null;
+  const routes = classes.map((label, row) => ({
+    name: !named ? `errors on ${nameClass(label)}` : label === positive ? 'false negatives' : 'false positives',
+    count: (/** @type {number[][]} */ outcomes) => outcomes[row].reduce((sum, n, column) => (column === row ? sum : sum + n), 0),
+  }));
+  return named && classes[0] === positive ? routes.reverse() : routes; // false positives come first
+}
+
+/** "31 of 81 false positives". @param {Program} program @param {Route} route @param {number[][]} outcomes */
+export const routeText = (program, route, outcomes) =>
+  `${count(route.count(outcomes))} of ${count(route.count(program.nodes[0].outcomes))} ${route.name}`;
+
+/** "false positives 81 → 74, false negatives 88 → 90", or the cells of several classes that changed. @param {Matrix} before @param {Matrix} after */
+function errorsText(before, after) {
+  if (before.classes.length === 2 && before.positive !== null) {
+    const routes = routesOf(before);
+    return routes.map(({ name, count: of }) => `${name} ${count(of(errorCells(before)))} → ${count(of(errorCells(after)))}`).join(', ');
+  }
+  const cells = before.classes.flatMap((label, row) =>
+    before.classes.flatMap((predicted, column) => {
+      const [was, is] = [before.counts[row][column], after.counts[row][column]];
+      return row === column || was === is ? [] : [`${nameClass(label)} ${predictedText(predicted)} ${count(was)} → ${count(is)}`];
+    }),
+  );
+  return cells.length ? cells.join(', ') : 'no other errors';
+}
+
+/** The counts without the rejected. @param {Matrix} matrix */
+const errorCells = (matrix) => matrix.counts.map((row) => row.slice(0, matrix.classes.length));
+
+/** "The root", "Layer 2: 1 spam, 1 ham". @param {Program} program @param {{votes: number[]}} node */
+export function nameNode(program, node) {
+  const layer = node.votes.reduce((sum, n) => sum + n, 0);
+  return layer === 0 ? 'The root' : `Layer ${layer}: ${votesText(program, node)}`;
+}
+
+/**
+ * What the last edit of nodes has changed, there and in the whole program; null if the step has tuned no node.
+ * @param {Program} program @param {{before: Matrix, after: Matrix}} step @returns {string[] | null}
+ */
+export function editText(program, step) {
+  if (!program.edits.length) return null;
+  return [
+    ...program.edits.map((edit) => `${nameNode(program, edit)}. Local ${errorsText(edit.before, edit.after)}.`),
+    `In the whole program: ${errorsText(step.before, step.after)}. ${plural(program.n_changed, 'row')} of the tuning set ${
+      program.n_changed === 1 ? 'has' : 'have'
+    } another prediction.`,
+  ];
+}
 
 /** An advantage with its sign. @param {number | null} advantage */
 export const advantageText = (advantage) =>

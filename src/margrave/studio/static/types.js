@@ -77,7 +77,7 @@
 /**
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, preference: string | null,
- *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
+ *   already: boolean, sentences: string[], strategy: string, strategies: string[] | null, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, n_candidates: number, cancelled: boolean, final: boolean,
  *   after: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
  *   limits: ErrorLimit[] | null, note: string | null, warnings: string[], alternatives: Alternative[]}} Reply
@@ -159,19 +159,32 @@
  *   values: string[]}} Row
  */
 
-/** @typedef {{total: number, columns: string[], rows: Row[], members: string[]}} Rows */
+/** @typedef {{total: number, columns: string[], rows: (Row | ChangedRow)[], members: string[]}} Rows */
+
+/** A row that two steps predict differently. @typedef {Row & {before: Label | null, certainty_before: number}} ChangedRow */
+
+/**
+ * The counts are those of all pages.
+ * @typedef {Rows & {n_changed: number, n_newly: {right: number, wrong: number, rejected: number}}} ChangedRows
+ */
+
+/** Two steps to compare. @typedef {{first: number, second: number}} StepPair */
 
 /**
  * @typedef {{id: string, votes: number[], layer: number,
  *   kind: "learner" | "constant" | "frozen" | "empty" | "leaf", predicted: Label | null,
  *   sizes: number[], reach: number, advantages: (number | null)[], weak: boolean, confusion: Matrix,
- *   tuned: string | null}} ProgramNode
+ *   outcomes: number[][], tuned: string | null}} ProgramNode
  */
 
+/** @typedef {{votes: number[], preference: string, before: Matrix, after: Matrix}} NodeEdit */
+
 /**
- * @typedef {{n_levels: number, classes: Label[], positive: Label, threshold: number,
+ * `outcomes` of a node or an edge: the rows that pass, by their class and by what the end of their path predicts.
+ * @typedef {{n_levels: number, classes: Label[], positive: Label | null, threshold: number,
  *   nodes: ProgramNode[],
- *   edges: {start: string, end: string, predicted: Label | null, flow: number[]}[]}} Program
+ *   edges: {start: string, end: string, predicted: Label | null, flow: number[], outcomes: number[][]}[],
+ *   edits: NodeEdit[], n_changed: number}} Program
  */
 
 /**
@@ -189,7 +202,8 @@
  *     options: {keep: boolean, from?: number | null, strategies?: string[] | null}) => Promise<Job | null>,
  *   goto: (step: number) => Promise<void>, undo: () => Promise<void>, redo: () => Promise<void>,
  *   run: (path: string, body: object) => Promise<Job | null>, refresh: () => Promise<void>,
- *   showRows: (cell: CellChoice) => void, cell: CellChoice | null}} Act
+ *   showRows: (cell: CellChoice) => void, cell: CellChoice | null,
+ *   showChanges: (pair: StepPair) => void}} Act
  */
 
 /**

@@ -125,7 +125,7 @@ class Name:
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"
-    TAKE = re.compile("^Take this")
+    TAKE = re.compile("^Use this")
     TARGET = "Column with the classes"
     TITLE = "Title"
     TOKEN = "Token"  # noqa: S105 - a label

@@ -174,6 +174,7 @@ class Plan(BaseModel):
     parts: Parts
     support: list[Support]
     remarks: list[str]
+    used_up: bool  # whether guarantees have used up the rows of this table
 
 
 class MemberProgress(BaseModel):

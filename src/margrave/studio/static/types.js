@@ -46,7 +46,7 @@
 
 /** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
 
-/** @typedef {{parts: Parts, support: Support[], remarks: string[]}} Plan */
+/** @typedef {{parts: Parts, support: Support[], remarks: string[], used_up: boolean}} Plan */
 
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.

@@ -152,7 +152,7 @@ def _roles(outcome: Outcome) -> str:
         ["Train", f"{parts.train:,}", f"the {learner} trained on these rows"],
         ["Tune", f"{parts.tune:,}", f"the tuning set: {scored}"],
         ["Certify", f"{parts.certify:,}",
-         f"the certification set: no step used these rows; {certified}"],
+         f"the certification set: these rows neither trained nor tuned the model; {certified}"],
         ["Test", "0", "rows that you label from now on: <code>margrave check</code> checks the "
          "guarantee on them"],
     ]  # fmt: skip

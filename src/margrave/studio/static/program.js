@@ -158,7 +158,7 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
       : html`<p class="muted">Select a node to see its matrix and to tune it.</p>`}
     <p class="muted small">
       Nodes are tuned on the rows that these matrices count, so the matrices are optimistic. The certificate is
-      not: it uses rows that no step has seen.
+      not: it uses rows that neither trained nor tuned the program.
     </p>
   </div>`;
 }

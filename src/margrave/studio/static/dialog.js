@@ -71,14 +71,6 @@ function Tabs({ dialog, act, shared, current, open }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const tabs = TABS.filter(({ applies }) => applies?.(dialog) ?? true);
   const tab = tabs.find(({ id }) => id === current) ?? tabs[0];
-  useEffect(() => {
-    // Only the list scrolls to its tab; scrollIntoView would move the page too.
-    const box = list.current;
-    const chosen = /** @type {HTMLElement | null | undefined} */ (
-      box?.querySelector('[aria-selected="true"]')
-    );
-    if (box && chosen) box.scrollLeft = chosen.offsetLeft - (box.clientWidth - chosen.offsetWidth) / 2;
-  }, [tab]);
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
     const moves = /** @type {Record<string, number>} */ ({

@@ -42,7 +42,7 @@ export function MembersPanel({ dialog, act }) {
             : null}`
       : null}
     <section class="panel-part" ref=${rows}>
-      <${RowsBehind} dialog=${dialog} cell=${act.cell} />
+      ${dialog.read_only ? null : html`<${RowsBehind} dialog=${dialog} cell=${act.cell} />`}
     </section>
   </div>`;
 }

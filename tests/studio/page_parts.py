@@ -133,6 +133,7 @@ class Name:
     TRAIN = "Train"
     TRAIN_AGAIN = "Train again"
     TRAINING = "Training the committee"
+    TUNE_ALL = "Tune all nodes"
     TUNE_WEAK = "Tune the weak nodes"
     UNDO = "Undo"
 

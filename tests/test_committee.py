@@ -1,5 +1,8 @@
 """Training a committee: out-of-fold predictions, and the progress that is reported."""
 
+import os
+from time import sleep
+
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -11,9 +14,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from margrave.committee import fit_members
+from margrave.committee import fit_members, train_members
 from margrave.scores import Scores
-from margrave.steer import Progress
 from margrave.steer._default_committee import default_committee
 from margrave.steer._split import tuning_folds
 
@@ -53,30 +55,65 @@ def test_a_member_that_learns_by_heart_has_honest_scores():
     assert abs(np.concatenate(right).mean() - 0.5) < 0.1
 
 
-def test_progress_counts_every_model_and_several_at_a_time_give_the_same():
+def test_several_models_at_a_time_give_the_same_as_one_after_the_other():
     X, y = samples(3)
+    members = default_committee(len(y) // 2, ["logistic-quantile", "extra-trees"], random_state=0)
     made = []
     for n_jobs in (None, 2):
-        told = []
-        with parallel_config(backend="threading"):
-            _, scores = fit_members(
-                MEMBERS[:2], X, y, tuning_folds(y), n_jobs=n_jobs, callback=told.append
-            )
-        made.append(np.concatenate([one.raw() for one in scores]))
-        assert [one.done for one in told] == list(range(1, 13))
-        assert {one.total for one in told} == {2 * (5 + 1)}
-        assert sorted(one.member for one in told) == ["bayes"] * 6 + ["logistic"] * 6
-        assert told[0] == Progress(1, 12, told[0].member)
-    np.testing.assert_allclose(*made, rtol=1e-9, atol=1e-9)
+        fitted, scores = fit_members(members, X, y, tuning_folds(y), n_jobs=n_jobs)
+        made.append([one.raw() for one in scores] + [one.predict_proba(X) for one in fitted])
+    for alone, together in zip(*made, strict=True):
+        np.testing.assert_allclose(alone, together, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_counts_every_model_and_names_each_member_once(n_jobs):
+    X, y = samples(3)
+    names = [name for name, _ in MEMBERS]
+    told, trained = [], []
+    for progress, member in train_members(MEMBERS, X, y, tuning_folds(y), n_jobs=n_jobs):
+        told.append(progress)
+        trained += [] if member is None else [names[member.position]]
+        assert sorted(progress.finished) == sorted(trained)
+        states = (*progress.finished, *progress.running, *progress.waiting)
+        assert sorted(states) == sorted(names)
+    assert [one.done for one in told] == list(range(1, 19))
+    assert {one.total for one in told} == {3 * (5 + 1)}
+    assert sorted(one.member for one in told) == sorted(names * 6)
+    assert told[-1].finished == tuple(names)
+
+
+def test_members_are_trained_one_after_the_other():
+    X, y = samples(2)
+    news = train_members(MEMBERS, X, y, tuning_folds(y))
+    assert [one.member for one, _ in news] == [name for name, _ in MEMBERS for _ in range(6)]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_training_that_is_closed_fits_no_more_models(n_jobs):
+    X, y = samples(2)
+    fitted = []
+
+    class Counted(GaussianNB):
+        def fit(self, X, y):
+            sleep(0.01)
+            fitted.append(1)
+            return super().fit(X, y)
+
+    members = [(f"m{j}", Counted()) for j in range(40)]
+    news = train_members(members, X, y, n_jobs=n_jobs)
+    next(news)
+    news.close()
+    sleep(0.05)
+    assert len(fitted) < 10
 
 
 def test_without_refit_only_folds_are_trained():
     X, y = samples(2)
-    fold, told = tuning_folds(y)[0], []
-    trained, (scores,) = fit_members(MEMBERS[:1], X, y, [fold], refit=False, callback=told.append)
+    fold = tuning_folds(y)[0]
+    trained, (scores,) = fit_members(MEMBERS[:1], X, y, [fold], refit=False)
     assert trained == [None]
     assert len(scores) == len(fold[1])
-    assert told == [Progress(1, 1, "logistic")]
 
 
 def test_columns_and_parameters_by_sample_are_split():
@@ -130,20 +167,31 @@ def test_the_default_committee_trains_on_few_samples_without_a_warning(n):
 
 
 class CountsThreads(LogisticRegression):
-    """A classifier that records how many threads it may use."""
+    """A classifier that records its process, and how many threads it may use."""
 
     def fit(self, X, y):
+        self.process_ = os.getpid()
         self.n_threads_ = max(pool["num_threads"] for pool in threadpool_info())
         return super().fit(X, y)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_small_models_are_fitted_with_one_thread_each(n_jobs):
+def test_small_models_are_fitted_with_one_thread_each_in_this_process(n_jobs):
     X, y = make_classification(100, random_state=0)
     members = [("a", CountsThreads()), ("b", CountsThreads())]
-    with threadpool_limits(2), parallel_config("loky", inner_max_num_threads=2):
+    with threadpool_limits(2):
         fitted, _ = fit_members(members, X, y, n_jobs=n_jobs)
     assert [member.n_threads_ for member in fitted] == [1, 1]
+    assert {member.process_ for member in fitted} == {os.getpid()}
+
+
+def test_models_are_fitted_in_processes_if_joblib_is_configured_so():
+    X, y = make_classification(100, random_state=0)
+    members = [("a", CountsThreads()), ("b", CountsThreads())]
+    with parallel_config("loky", inner_max_num_threads=2):
+        fitted, _ = fit_members(members, X, y, n_jobs=2)
+    assert [member.n_threads_ for member in fitted] == [1, 1]
+    assert os.getpid() not in {member.process_ for member in fitted}
 
 
 def test_threads_of_the_process_are_as_before_when_jobs_overlap():

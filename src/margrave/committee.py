@@ -2,19 +2,23 @@
 
 `Committee` is a scikit-learn estimator with members, given as a list or as (name, classifier)
 pairs: it fits clones of them, or uses them as they are with ``prefit=True``. `FittedMembers` holds
-the result. `fit_members` fits clones on all samples and on folds; the last functions make folds.
+the result. `train_members` fits clones on all samples and on folds, one member after the other, and
+`fit_members` waits for all of them; the last functions make folds.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
+from threading import get_ident
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+from joblib import cpu_count, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -39,6 +43,7 @@ from margrave._validation import (
     name_members,
     read_sample_weight,
 )
+from margrave.confusion import Confusion
 from margrave.scores import Ask, Scores, each_proba
 
 
@@ -504,14 +509,70 @@ class Progress:
         Number of models fitted so far, and in all; for a single martingale program, of levels.
     member : str
         The member whose model was fitted last.
+    finished : tuple of str
+        The members of which all models are fitted.
+    running, waiting : tuple of str
+        The members that are being trained, and those that come next.
+    confusion : Confusion or None
+        The provisional confusion matrix: that of the finished members on the tuning set.
     """
 
     done: int
     total: int
     member: str
+    finished: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    confusion: Confusion | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedMember:
+    """A member of which all models are fitted.
+
+    Attributes
+    ----------
+    position : int
+        Its position in the committee.
+    model : classifier or None
+        Fitted on all samples; None without `refit`.
+    out_of_fold : list of Scores
+        For each fold, the predictions for its held-out samples.
+    """
+
+    position: int
+    model: Any
+    out_of_fold: list[Scores]
 
 
 def fit_members(
+    members: list[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    folds: Sequence[tuple[Codes, Codes]] = (),
+    **options: Any,
+) -> tuple[list[Any], list[Scores]]:
+    """Fit clones of members on all samples, and on each fold to predict its held-out samples.
+
+    Parameters
+    ----------
+    members, X, y, folds, **options
+        As in :func:`train_members`.
+
+    Returns
+    -------
+    fitted : list of classifiers
+        Fitted on all samples; None for each without `refit`.
+    out_of_fold : list of Scores
+        For each fold, the predictions for its held-out samples.
+    """
+    news = train_members(members, X, y, folds, **options)
+    trained = sorted((one for _, one in news if one is not None), key=lambda one: one.position)
+    scores = zip(*(one.out_of_fold for one in trained), strict=True)
+    return [one.model for one in trained], [Scores.side_by_side(parts) for parts in scores]
+
+
+def train_members(
     members: list[tuple[str, Any]],
     X: Any,
     y: NDArray[Any],
@@ -521,10 +582,12 @@ def fit_members(
     params: Mapping[str, dict[str, Any]] | None = None,
     ask: Ask = "values",
     n_jobs: int | None = None,
-    callback: Callable[[Progress], Any] | None = None,
     refit: bool = True,
-) -> tuple[list[Any], list[Scores]]:
-    """Fit clones of members on all samples, and on each fold to predict its held-out samples.
+) -> Generator[tuple[Progress, TrainedMember | None]]:
+    """Fit clones of members one after the other; yield after each model.
+
+    Close the generator to stop the training. Threads that are fitting a model then finish it, and
+    nobody waits for them.
 
     Parameters
     ----------
@@ -541,47 +604,65 @@ def fit_members(
     ask : {"values", "labels", "both"}
         What to predict.
     n_jobs : int, optional
-        Number of models fitted at a time.
-    callback : callable, optional
-        Called with a :class:`Progress` after each model.
+        Number of models fitted at a time: in threads, unless joblib's configuration says otherwise.
     refit : bool, default=True
         Whether to fit on all samples too.
 
-    Returns
-    -------
-    fitted : list of classifiers
-        Fitted on all samples; None for each without `refit`.
-    out_of_fold : list of Scores
-        For each fold, the predictions for its held-out samples.
+    Yields
+    ------
+    progress : Progress
+        The progress after a model.
+    trained : TrainedMember or None
+        The member, if this was the last of its models.
     """
     classes = np.unique(y)
-    jobs: list[tuple[int, int, _OneMember, tuple[Codes, Codes] | None]] = []
+    jobs: list[tuple[int, int]] = []  # the positions of the member and of the fold, -1 for none
+    own: list[_OneMember] = []
     for j, (name, member) in enumerate(members):
-        own = _OneMember(
-            name,
-            member,
-            columns[name] if columns else None,
-            params[name] if params else {},
-            classes,
-            ask,
+        chosen, fit_params = columns[name] if columns else None, params[name] if params else {}
+        own.append(_OneMember(name, member, chosen, fit_params, classes, ask))
+        jobs += [(j, f) for f in (*range(len(folds)), *([-1] if refit else []))]
+    at_a_time = min(effective_n_jobs(n_jobs), len(jobs))
+    threads = _threads_of_a_model(len(y), at_a_time)
+    caller = os.getpid(), get_ident()
+    results: dict[tuple[int, int], Any] = {}
+    with threadpool_limits(threads):
+        fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(
+            delayed(_fit_one)(own[j], X, y, None if f < 0 else folds[f], (j, f), threads, caller)
+            for j, f in jobs
         )
-        jobs.extend((j, f, own, fold) for f, fold in enumerate(folds))
-        if refit:
-            jobs.append((j, -1, own, None))
-    fitted: list[Any] = [None] * len(members)
-    scores: list[list[Any]] = [[None] * len(members) for _ in folds]
-    with _limit_threads(len(y)):
-        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(_fit_one)(own, X, y, fold, (j, f), os.getpid()) for j, f, own, fold in jobs
-        )
-        for done, ((j, f), result) in enumerate(results, start=1):
-            if f < 0:
-                fitted[j] = result
-            else:
-                scores[f][j] = result
-            if callback is not None:
-                callback(Progress(done, len(jobs), members[j][0]))
-    return fitted, [Scores.side_by_side(parts) for parts in scores]
+        with _closing(fits):
+            for (j, f), result in fits:
+                results[j, f] = result
+                pending = [job for job in jobs if job not in results]
+                unfinished, running = (
+                    dict.fromkeys(members[i][0] for i, _ in some)
+                    for some in (pending, pending[:at_a_time])
+                )
+                progress = Progress(
+                    len(results),
+                    len(jobs),
+                    members[j][0],
+                    tuple(name for name, _ in members if name not in unfinished),
+                    tuple(running),
+                    tuple(name for name in unfinished if name not in running),
+                )
+                trained = None
+                if members[j][0] not in unfinished:
+                    scores = [results[j, f] for f in range(len(folds))]
+                    trained = TrainedMember(j, results.get((j, -1)), scores)
+                yield progress, trained
+
+
+@contextmanager
+def _closing(fits: Generator[Any]) -> Iterator[None]:
+    """Close joblib's generator at the end of the block, without its warning about unused models."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fits.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -596,9 +677,14 @@ class _OneMember:
     ask: Ask
 
 
-def _limit_threads(n_samples: int) -> Any:
-    """Let small models use one thread each: more would wait for each other."""
-    return threadpool_limits(1 if n_samples < _MIN_SAMPLES_FOR_THREADS else None)
+def _threads_of_a_model(n_samples: int, at_a_time: int) -> int | None:
+    """Return how many threads a model may use: small ones would wait for each other.
+
+    None is no limit, for a large model that is fitted alone.
+    """
+    if n_samples < _MIN_SAMPLES_FOR_THREADS:
+        return 1
+    return None if at_a_time == 1 else max(1, cpu_count() // at_a_time)
 
 
 def _fit_one(
@@ -607,13 +693,12 @@ def _fit_one(
     y: NDArray[Any],
     fold: tuple[Codes, Codes] | None,
     job: tuple[int, int],
-    parent: int,
+    threads: int | None,
+    caller: tuple[int, int],
 ) -> tuple[tuple[int, int], Any]:
     """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
-    # Limits hold for a process: the parent sets its own around all of its jobs.
-    limits = nullcontext() if os.getpid() == parent else _limit_threads(len(y))
-    with stay_local(), limits:
+    with stay_local(), _limit_threads(threads, caller):
         if fold is None:
             return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
         training, held_out = fold
@@ -622,6 +707,17 @@ def _fit_one(
         X_test, features = select_rows(X, held_out), [own.columns]
         named = [(own.name, member)]
         return job, Scores.of(named, X_test, classes=own.classes, features=features, ask=own.ask)
+
+
+def _limit_threads(threads: int | None, caller: tuple[int, int]) -> Any:
+    """Limit the threads of a model.
+
+    The caller has set the limits of its process, but those of OpenMP hold for one thread.
+    """
+    process, thread = caller
+    if os.getpid() != process:
+        return threadpool_limits(threads)
+    return nullcontext() if get_ident() == thread else threadpool_limits(threads, "openmp")
 
 
 def _split_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from tests.examples import few
 
-from margrave import Confusion, Preference
+from margrave import Confusion, ParameterError, Preference
 from margrave.confusion import Objective, PreferenceError
 from margrave.fuse import RankMarginClassifier, VoteClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
@@ -634,6 +634,45 @@ def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
     assert reply.after.fn == frontier.least_fn(limit)[0]
     reply = dialog.prefer(f"fn <= {limit}", strategies=["move"])
     assert reply.after.fp == frontier.least_fp(limit)[0]
+
+
+@pytest.mark.parametrize("own", [None, 0], ids=["no positive class", "another positive class"])
+@pytest.mark.parametrize(
+    "labels", [["ash", "birch", "cedar", "no"], [0, 1, 2, 10], [-1.0, 0.0, 1.0, 2.0]]
+)
+def test_the_frontier_of_each_of_four_classes_counts_every_threshold(labels, own):
+    samples, codes = blobs(k=4, seed=2)
+    y = np.array(labels)[codes]
+    model = LogisticRegression().fit(samples[TRAIN], y[TRAIN])
+    positive = None if own is None else labels[own]
+    dialog = Dialog(model, samples[TUNE], y[TUNE], positive=positive)
+    logs = np.log(model.predict_proba(samples[TUNE]))
+    for code, label in enumerate(labels):
+        lead = logs[:, code] - np.delete(logs, code, axis=1).max(axis=1)
+        is_positive = codes[TUNE] == code
+        points = {
+            (int((predicted & ~is_positive).sum()), int((~predicted & is_positive).sum()))
+            for predicted in (lead > threshold for threshold in [-np.inf, *lead])
+        }
+        frontier = dialog.frontier(positive=label)
+        assert (frontier.positive, frontier.negative) == (label, None)
+        assert frontier.n_positive == is_positive.sum()
+        for fp, fn in points:
+            assert frontier.least_fn(fp)[0] <= fn
+        (curve,) = frontier.curves
+        assert set(zip(curve.fp.tolist(), curve.fn.tolist(), strict=True)) <= points
+
+
+def test_the_frontier_of_either_of_two_classes_is_the_other_one_turned(opened):
+    dialog, _ = opened("logistic")
+    ham, spam = (dialog.frontier(positive=label).curves[0] for label in dialog.classes)
+    assert (ham.fp.tolist(), ham.fn.tolist()) == (spam.fn[::-1].tolist(), spam.fp[::-1].tolist())
+
+
+@pytest.mark.parametrize("label", ["eggs", 1, "SPAM", ["spam"]])
+def test_the_frontier_of_an_unknown_class_is_refused(opened, label):
+    with pytest.raises(ParameterError, match=r"Dialog\.frontier.*\bpositive\b"):
+        opened("logistic")[0].frontier(positive=label)
 
 
 def test_the_frontier_shows_the_members(committee):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from sklearn.naive_bayes import GaussianNB
 
+from margrave.confusion import PreferenceError
 from margrave.steer import Dialog
 
 RANDOM = np.random.default_rng(3)
@@ -65,7 +66,17 @@ class Visits(RuleBasedStateMachine):
     def goto(self, data):
         step = data.draw(st.integers(0, len(self.asked) - 1))
         assert self.dialog.goto(step) is self.seen[step]
-        self.at, self.undone = step, []
+        path = [self.at]
+        while path[-1]:
+            path.append(self.parents[path[-1]])
+        if step in path:  # as by undo
+            self.undone += path[: path.index(step)]
+        elif step in self.undone:  # as by redo
+            while self.undone.pop() != step:
+                pass
+        else:
+            self.undone = []
+        self.at = step
 
     @rule(beyond=st.integers(0, 3))
     def goto_nowhere(self, beyond):
@@ -83,6 +94,10 @@ class Visits(RuleBasedStateMachine):
         assert found.first is self.seen[a]
         assert found.second is self.seen[b]
         assert found.n_changed == (one != two).sum()
+        for rows, predicted in ((found.rows_first, one), (found.rows_second, two)):
+            assert rows.positions.tolist() == np.flatnonzero(one != two).tolist()
+            assert rows.predicted.tolist() == predicted[one != two].tolist()
+            assert rows.true.tolist() == Y[60:][one != two].tolist()
         assert found.n_only_first == ((one == Y[60:]) & (two != Y[60:])).sum()
         assert found.n_only_second == ((one != Y[60:]) & (two == Y[60:])).sum()
 
@@ -144,6 +159,84 @@ def test_undone_steps_come_back_one_by_one(dialog):
         dialog.prefer(f"fp <= {limit}", strategies=["move"])
     assert [dialog.undo() and dialog.position for _ in range(3)] == [2, 1, 0]
     assert [dialog.redo() and dialog.position for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("want", ["fp <= 3", "fn <= 1, rejected <= 20%", "fp <= 1, fn <= 1"])
+def test_a_preview_is_the_reply_without_a_step(dialog, want, keep):
+    dialog.prefer("fn <= 12")
+    dialog.prefer("fp <= 9")
+    dialog.undo()
+    before = dialog.history, dialog.parents, dialog.position, dialog.undone
+    previews = [dialog.preview(want, keep=keep), dialog.preview(want, keep=keep, at=0)]
+    assert (dialog.history, dialog.parents, dialog.position, dialog.undone) == before
+    for preview, at in zip(previews, [1, 0], strict=True):
+        reply = dialog.prefer(want, keep=keep, at=at)
+        same = [(one.after, one.before, one.met, one.preference) for one in (preview, reply)]
+        assert same[0] == same[1]
+
+
+def test_a_preview_of_several_classes_is_never_better_than_the_reply():
+    random = np.random.default_rng(4)
+    codes = random.integers(0, 4, 400)
+    X = random.normal(size=(400, 3)) + np.eye(4)[codes][:, :3] * 1.5
+    dialog = Dialog(GaussianNB().fit(X[:200], codes[:200]), X[200:], codes[200:])
+    for want in ("errors(0 -> 1) <= 2", "correct(3) >= 40", "errors(1 -> 2) <= 1, rejected <= 10%"):
+        preview = dialog.preview(want)
+        reply = dialog.prefer(want)
+        assert preview.met
+        assert preview.preference.met(preview.after)
+        assert preview.after.n_errors >= reply.after.n_errors
+
+
+def test_a_preview_refuses_what_a_request_refuses(dialog):
+    for wants in ([], ["fp <= 1000"], ["nonsense"]):
+        with pytest.raises(PreferenceError):
+            dialog.preview(*wants)
+
+
+def test_redo_leads_forward_from_an_earlier_step_of_the_path(dialog):
+    for limit in (3, 2, 1):
+        dialog.prefer(f"fp <= {limit}", strategies=["move"])
+    dialog.goto(0)
+    assert dialog.undone == (3, 2, 1)
+    dialog.goto(2)
+    assert dialog.undone == (3,)
+    dialog.redo()
+    assert (dialog.position, dialog.undone) == (3, ())
+
+
+def test_changed_samples_are_those_that_the_matrices_count(dialog):
+    """Also with rejected samples, and with margins as the steps themselves have them."""
+    dialog.prefer("fp <= 3, rejected <= 30%")
+    dialog.goto(0)
+    dialog.prefer("fn <= 2")
+    compared = dialog.compare(1, 2)
+    first, second = compared.rows_first, compared.rows_second
+    assert None in first.predicted
+    classes, answers = ["no", "yes"], ["no", "yes", None]
+    moved = np.zeros((2, 3), dtype=int)
+    for true, before, after in zip(first.true, first.predicted, second.predicted, strict=True):
+        assert before != after
+        moved[classes.index(true), answers.index(before)] -= 1
+        moved[classes.index(true), answers.index(after)] += 1
+    one, two = dialog.history[1].after, dialog.history[2].after
+    assert (moved == two.counts - one.counts).all()
+    for step, rows in ((1, first), (2, second)):
+        dialog.goto(step)
+        all_rows = dialog.rows()
+        for name in ("margin", "certainty", "predicted"):
+            assert (getattr(all_rows, name)[rows.positions] == getattr(rows, name)).all()
+        for name, votes in rows.votes.items():
+            assert (all_rows.votes[name][rows.positions] == votes).all()
+
+
+def test_some_of_the_rows_are_selected(dialog):
+    rows = dialog.rows()
+    yes = rows.select(rows.true == "yes")
+    assert yes.positions.tolist() == dialog.rows(true="yes").positions.tolist()
+    assert rows.select(np.array([3, 1])).positions.tolist() == [3, 1]
+    assert len(rows.select(np.array([], dtype=int))) == 0
 
 
 def test_the_history_cannot_be_changed_from_outside(dialog):

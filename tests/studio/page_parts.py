@@ -149,7 +149,7 @@ def button(page: Page | Locator, name: str | re.Pattern[str], exact: bool = Fals
 
 def ask_button(page: Page) -> Locator:
     """The button below the large matrix; others begin with the same word."""
-    return button(page, "Ask", exact=True)
+    return button(page, "Apply", exact=True)
 
 
 def compare_button(page: Page, number: int) -> Locator:

@@ -230,6 +230,8 @@ def test_the_whole_story(client):
     first = client.ok(name)["steps"][1]
     assert (first["met"], first["final"], first["cancelled"]) == (True, True, False)
     assert first["fp"] <= 30
+    assert (read["after"], read["met"]) == (first["after"], True)
+    assert first["limits"] == [{"subject": "fp(pos)", "error": "fp", "most": 30}]
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
     short = client.asked(name, "fn <= 20", strategies=CHEAP)
@@ -378,8 +380,11 @@ def test_three_classes(client):
     assert read["preference"] == "errors(versicolor -> virginica) <= 0"
     (sentence,) = read["sentences"]
     assert lacks(sentence, 0, 35, "versicolor", "virginica") == []
+    assert read["met"]
+    assert read["after"]["counts"][1][2] == 0
     step = client.asked(name, read["preference"], strategies=["move"])
     assert step["met"]
+    assert step["limits"] is None
     assert step["after"]["counts"][1][2] == 0
     unclear = client.ok(f"{name}/read", {"wants": ["fp <= 3"]})
     assert lacks(unclear["error"], "fp", 3) == []

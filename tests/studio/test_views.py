@@ -259,12 +259,12 @@ def test_rows_by_certainty_begin_with_the_doubtful(client, three):
 
 def test_pages_put_together_are_the_whole(client, three):
     name = three[0]
-    whole = all_rows(client, name, sort="petal_width")
+    whole = all_rows(client, name, sort="column:petal_width")
     pages = [
         row
         for offset in range(0, len(whole), 7)
         for row in client.ok(
-            f"{name}/rows", params={"sort": "petal_width", "limit": 7, "offset": offset}
+            f"{name}/rows", params={"sort": "column:petal_width", "limit": 7, "offset": offset}
         )["rows"]
     ]
     assert pages == whole
@@ -320,13 +320,13 @@ def odd(studio):
 )
 def test_rows_sort_by_any_column(client, odd, column):
     name, frame = odd
-    shown = all_rows(client, name, sort=column)
+    shown = all_rows(client, name, sort=f"column:{column}")
     values = [frame[column].iloc[row["row"] - 1] for row in shown]
     known = [value for value in values if not pd.isna(value)]
     assert [pd.isna(value) for value in values] == sorted(map(pd.isna, values))  # none comes last
     ordered = sorted(known, key=str) if frame[column].dtype.kind not in "biufM" else sorted(known)
     assert known == ordered
-    back = all_rows(client, name, sort=column, descending=True)
+    back = all_rows(client, name, sort=f"column:{column}", descending=True)
     assert Counter(row["row"] for row in back) == Counter(row["row"] for row in shown)
     turned = [frame[column].iloc[row["row"] - 1] for row in back]
     assert [value for value in turned if not pd.isna(value)] == ordered[::-1]
@@ -557,7 +557,129 @@ def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
         assert (told["n_changed"], told["changes"]) == (0, [])
 
 
-def test_three_classes_without_a_positive_one_have_no_trade_off(client, three):
+def changed(client, name, **which):
+    """All rows that changed between two steps, page by page, and the last page."""
+    found, page = [], {"total": 1}
+    while len(found) < page["total"]:
+        params = {"limit": 60, "offset": len(found), **which}
+        page = client.ok(f"{name}/compare/rows", params=params)
+        found += page["rows"]
+    return found, page
+
+
+def fate(true, predicted):
+    return "rejected" if predicted is None else "right" if predicted == true else "wrong"
+
+
+@pytest.mark.parametrize(("which", "steps"), [("two", (1, 2)), ("two", (4, 3)), ("three", (0, 1))])
+def test_changed_rows_are_those_of_two_steps(client, which, steps, request):
+    """Row by row as each step shows them, and as many as the matrices and the filters say."""
+    name = request.getfixturevalue(which)[0]
+    first, second = steps
+    at = {}
+    for number in steps:
+        client.ok(f"{name}/goto", {"step": number})
+        at[number] = {row["row"]: row for row in all_rows(client, name)}
+    rows, page = changed(client, name, first=first, second=second)
+    told = client.ok(f"{name}/compare", params={"first": first, "second": second})
+    assert page["total"] == page["n_changed"] == told["n_changed"] == len(rows) > 0
+    differing = [
+        n for n, row in at[first].items() if row["predicted"] != at[second][n]["predicted"]
+    ]
+    assert sorted(row["row"] for row in rows) == sorted(differing)
+    for row in rows:
+        before, after = at[first][row["row"]], at[second][row["row"]]
+        assert row["before"] == before["predicted"]
+        assert row["certainty_before"] == before["certainty"]
+        assert {key: row[key] for key in after} == after
+    expected = {"right": 0, "wrong": 0, "rejected": 0}
+    for row in rows:
+        old, new = (fate(row["true"], row[key]) for key in ("before", "predicted"))
+        expected[new] += old != new
+    assert page["n_newly"] == expected
+    for kind, n in expected.items():
+        some, part = changed(client, name, first=first, second=second, newly=kind)
+        assert (part["total"], part["n_newly"]) == (n, expected)
+        assert all(fate(row["true"], row["predicted"]) == kind for row in some)
+        assert all(fate(row["true"], row["before"]) != kind for row in some)
+
+
+@pytest.mark.parametrize("key", ["row", "true", "before", "predicted", "certainty_before"])
+def test_changed_rows_are_sorted(client, two, key):
+    for descending in (False, True):
+        order = {"sort": key, "descending": descending}
+        rows, _ = changed(client, two[0], first=1, second=2, **order)
+        keys = [("~" if row[key] is None else row[key]) for row in rows]  # the rejected are last
+        assert keys == sorted(keys, reverse=descending)
+
+
+def test_changed_rows_are_downloaded(client, two):
+    name = two[0]
+    rows, _ = changed(client, name, first=1, second=2, newly="wrong", sort="row")
+    answer = client.get(
+        f"{name}/compare/rows.csv", params={"first": 1, "second": 2, "newly": "wrong"}
+    )
+    assert answer.headers["content-type"].startswith("text/csv")
+    lines = list(csv.DictReader(io.StringIO(answer.text)))
+    lines.sort(key=lambda line: int(line["row"]))
+    assert [(int(line["row"]), line["true"], line["predicted"]) for line in lines] == [
+        (row["row"], row["true"], row["predicted"]) for row in rows
+    ]
+    assert [line["before"] for line in lines] == [row["before"] or "" for row in rows]
+    assert [line["glucose"] for line in lines] == [row["values"][1] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("params", "status"),
+    [
+        ({"first": 0}, 422),
+        ({"first": -1, "second": 0}, 422),
+        ({"first": 0, "second": 99}, 400),
+        ({"first": 0, "second": 1, "newly": "zzz"}, 422),
+        ({"first": 0, "second": 1, "sort": "zzz"}, 400),
+        ({"first": 0, "second": 1, "sort": "column:zzz"}, 400),
+    ],
+)
+def test_changed_rows_of_no_such_steps_are_refused(client, two, params, status):
+    assert client.get(f"{two[0]}/compare/rows", params=params).status_code == status
+
+
+@pytest.mark.parametrize("label", ["setosa", "versicolor", "virginica"])
+def test_the_trade_offs_of_each_class_are_those_of_the_library(client, three, label):
+    name, own, _ = three
+    known = own.frontier(positive=label)
+    told = client.ok(f"{name}/frontier", params={"positive": label})
+    assert (told["positive"], told["negative"]) == (label, None)
+    assert told["best"] == [
+        {key: one[key] for key in ("fp", "fn", "name")} for one in known.to_dict()["best"]
+    ]
+    won = client.ok(f"{name}/winners", params={"positive": label, "cost_low": 2, "cost_high": 2})
+    (winner,), best = won["winners"], known.best(cost_ratio=2)
+    assert (winner["fp"], winner["fn"], winner["name"]) == (best.fp, best.fn, best.name)
+
+
+def test_a_class_in_focus_may_be_a_number(client):
+    frame = datasets.load("iris", as_frame=True).frame
+    frame["target"] = frame["target"].astype("category").cat.codes * 2
+    sent = {"file": ("numbers.csv", frame.to_csv(index=False))}
+    table = client.http.post("/api/tables", files=sent).json()["id"]
+    begun = client.post("/dialogs", {"table": table, "target": "target", "members": MEMBERS})
+    assert client.finished(begun)["state"] == "done"
+    name = f"/dialogs/{begun.json()['dialog']['id']}"
+    label = client.ok(f"{name}/frontier", params={"positive": "4"})["positive"]
+    assert (type(label), label) == (int, 4)
+    assert client.get(f"{name}/frontier", params={"positive": "3"}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["frontier", "winners"])
+def test_trade_offs_need_a_class_that_is_there(client, three, path):
+    for label in ("rosa", "", "1", "x" * 2000):
+        answer = client.get(f"{three[0]}/{path}", params={"positive": label})
+        assert answer.status_code in (400, 422)
+        assert "positive" in answer.json()["error"]
+
+
+def test_three_classes_have_no_trade_off_until_one_is_named(client, three):
     for path in ("frontier", "winners"):
         answer = client.get(f"{three[0]}/{path}")
         assert answer.status_code == 400

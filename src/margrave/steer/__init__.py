@@ -37,7 +37,7 @@ from margrave.steer._ledger import Account, FileLedger, Ledger
 from margrave.steer._ledger import Grant as Grant
 from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Comparison, Reply
+from margrave.steer._reply import Reply
 from margrave.steer._row_hashes import DuplicatesWarning
 from margrave.steer._row_hashes import RowHashes as RowHashes
 from margrave.steer._row_hashes import describe_copies as describe_copies
@@ -45,7 +45,7 @@ from margrave.steer._row_hashes import describe_near_copies as describe_near_cop
 from margrave.steer._row_hashes import hash_rows as hash_rows
 from margrave.steer._row_hashes import one_of_each as one_of_each
 from margrave.steer._row_hashes import random_keys as random_keys
-from margrave.steer._rows import CellRows
+from margrave.steer._rows import CellRows, Comparison
 from margrave.steer._scorer import SMALLEST_PROBABILITY as SMALLEST_PROBABILITY
 from margrave.steer._scorer import MeanScore as MeanScore
 from margrave.steer._scorer import Scorer as Scorer

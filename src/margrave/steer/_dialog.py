@@ -36,12 +36,13 @@ from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._program import SteeredProgram, Votes
-from margrave.steer._reply import Comparison, Reply, dialog_html
+from margrave.steer._reply import Reply, dialog_html
 from margrave.steer._row_hashes import GROUP, INDEPENDENT
-from margrave.steer._rows import CellRows, select_rows_of_cell
+from margrave.steer._rows import CellRows, Comparison, describe_rows, select_rows_of_cell
 from margrave.steer._split import SplitSizes
 from margrave.steer._start import (
     DialogStart,
+    check_positive,
     default_tune,
     split_table,
     start_from_model,
@@ -50,6 +51,7 @@ from margrave.steer._start import (
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steps import dump_step, load_step
 from margrave.steer._strategies import Found, Search, Strategy, get_strategies
+from margrave.steer._thresholds import Decision
 from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
@@ -103,8 +105,17 @@ class History:
         self.at = self.undone.pop()
 
     def goto(self, step: Any) -> None:
-        """Make a step the current one."""
-        self.at, self.undone = self.number(step, "goto"), []
+        """Make a step the current one; by undo or redo, if they lead there."""
+        target, path = self.number(step, "goto"), [self.at]
+        while path[-1]:
+            path.append(self.parents[path[-1]])
+        if target in self.undone:
+            undone = self.undone[: self.undone.index(target)]
+        elif target in path:
+            undone = [*self.undone, *path[: path.index(target)]]
+        else:
+            undone = []
+        self.at, self.undone = target, undone
 
     def number(self, step: Any, method: str) -> int:
         """Return the number of a step that exists."""
@@ -201,9 +212,8 @@ class Dialog(Saved):
         self._data = start.data
         self._sizes = start.sizes
         self._acceptances = Acceptances(start.certify, rows, start.estimator, ledger or Ledger())
-        candidate = start.candidate
-        matrix = self._data.matrix(candidate.predictions)
-        first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=candidate)
+        matrix = start.confusion
+        first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=start.candidate)
         self._history = History([first])
 
     @classmethod
@@ -226,6 +236,7 @@ class Dialog(Saved):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
         stop: Callable[[], bool] | None = None,
+        enough: Callable[[], bool] | None = None,
         ledger: Ledger | None = None,
         table: Any = None,
     ) -> Self:
@@ -279,10 +290,14 @@ class Dialog(Saved):
         random_state : int, RandomState or None, default=None
             Seed of the split and of the members.
         callback : callable, default=None
-            Called with a :class:`Progress` after each fit.
+            Called with a :class:`Progress` after each fit. From the first finished member on, its
+            ``confusion`` is the provisional matrix: that of the members finished so far.
         stop : callable, default=None
             Called without arguments after each fit. If it returns a true value, the training stops
             with a `StoppedError` error; another thread may set it.
+        enough : callable, default=None
+            Called without arguments after each fit, once a member is finished. If it returns a true
+            value, the training ends: the dialog has the members that are finished by then.
         ledger : Ledger, default=None
             Knows which certification data are used up. None is a ledger of this dialog alone: then
             another dialog on the same table does not know what this one has certified.
@@ -336,6 +351,7 @@ class Dialog(Saved):
             n_jobs=n_jobs,
             random_state=random_state,
             callback=_with_stop(callback, stop),
+            enough=enough,
         )
         rows, counted = None, duplicates == INDEPENDENT
         if isinstance(certify, tuple):
@@ -549,6 +565,9 @@ class Dialog(Saved):
     def goto(self, step: int) -> Reply:
         """Go to a step of the history; the next request starts a new branch there.
 
+        To go back to a step on the path to the current one is to undo the steps after it, so
+        :meth:`redo` leads forward again.
+
         Parameters
         ----------
         step : int
@@ -578,24 +597,34 @@ class Dialog(Saved):
         Returns
         -------
         Comparison
-            Changes of the confusion matrix, and how many predictions differ.
+            Changes of the confusion matrix, and the samples whose predictions differ.
 
         Raises
         ------
         ValueError
             If there is no such step.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee=["logistic", "qda"], random_state=0)
+        >>> reply = dialog.prefer("fp <= 5%")
+        >>> compared = dialog.compare(0, 1)
+        >>> compared.n_changed == len(compared.rows_second)
+        True
+        >>> set(compared.rows_first.predicted), set(compared.rows_second.predicted)
+        ({'pos'}, {'neg'})
         """
         steps = [self._history.number(step, "compare") for step in (a, b)]
         first, second = (self._history.replies[step] for step in steps)
-        codes = self._data.codes
-        before, after = (reply.candidate.predictions for reply in (first, second))
-        return Comparison(
-            first,
-            second,
-            int((before != after).sum()),
-            int(((before == codes) & (after != codes)).sum()),
-            int(((before != codes) & (after == codes)).sum()),
+        changed = np.flatnonzero(first.candidate.predictions != second.candidate.predictions)
+        rows_first, rows_second = (
+            describe_rows(changed, self._history.replies[step], self._data, self._base(step)[1])
+            for step in steps
         )
+        return Comparison(first, second, rows_first, rows_second)
 
     def rows(self, true: Any = None, predicted: Any = None, *, rejected: bool = False) -> CellRows:
         """Select the samples of the tuning set behind a cell of the confusion matrix.
@@ -831,8 +860,60 @@ class Dialog(Saved):
         Reply
             The best reply so far.
         """
-        allowed = get_strategies(strategies, "Dialog.prefer")
         parent = self._step(at)
+        search = self._search(wants, keep, strategies, parent, stop)
+        return self._search_replies(search, parent, self._history.replies[parent].after)
+
+    def preview(self, *wants: Preference | str, keep: bool = False, at: int | None = None) -> Reply:
+        """Compute the reply to a request without adding a step to the history.
+
+        The strategies are those that :meth:`prefer` tries by default, "move" and "reject". With two
+        classes, a request for the same preference gives the same matrix. With more classes, the
+        search is shorter: it starts at the current step, and a request may find fewer errors.
+
+        Parameters
+        ----------
+        *wants, keep, at
+            As in :meth:`prefer`.
+
+        Returns
+        -------
+        Reply
+            The reply, which has no alternatives and is not a step.
+
+        Raises
+        ------
+        PreferenceError
+            As :meth:`prefer` raises it.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> preview = dialog.preview("fp <= 10%")
+        >>> dialog.position
+        0
+        >>> dialog.prefer("fp <= 10%").after == preview.after
+        True
+        """
+        parent = self._step(at)
+        current = self._history.replies[parent]
+        search = self._search(wants, keep, None, parent, near=current.candidate.decision)
+        return self._make_reply(search, current.after, next(search.run()))
+
+    def _search(
+        self,
+        wants: Sequence[Preference | str],
+        keep: bool,
+        strategies: Sequence[str | Strategy] | None,
+        parent: int,
+        stop: Callable[[], bool] | None = None,
+        near: Decision | None = None,
+    ) -> Search:
+        """Prepare the search of a request at a step."""
+        allowed = get_strategies(strategies, "Dialog.prefer")
         current = self._history.replies[parent]
         preference = self._wanted(wants, keep, current)
         base, data = self._base(parent)
@@ -841,8 +922,7 @@ class Dialog(Saved):
         before = current.preference if keep else None
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
-        search = Search(preference, data, known, allowed, stop, kept)
-        return self._search_replies(search, parent, current.after)
+        return Search(preference, data, known, allowed, stop, kept, near)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""
@@ -899,31 +979,49 @@ class Dialog(Saved):
 
     # What is achievable
 
-    def frontier(self) -> Frontier:
+    def frontier(self, positive: Any = None) -> Frontier:
         """Compute which rates of false positives and false negatives are achievable.
 
         The frontier includes the start, each member alone, and the steps of this dialog.
 
+        Parameters
+        ----------
+        positive : label, default=None
+            The class that the frontier compares with all others. By default the positive class of
+            the dialog.
+
         Returns
         -------
         Frontier
-            The best trade-offs on the tuning set, for the positive class against all others and for
-            decisions that do not reject.
+            The best trade-offs on the tuning set, for decisions that do not reject.
 
         Raises
         ------
-        ValueError
-            If there are more than two classes and no positive one.
+        ParameterError
+            If there is no such class.
+        MargraveError
+            If `positive` is None, and there are more than two classes and no positive one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from margrave.steer import Dialog
+        >>> X, y = load_iris(return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee=["logistic", "qda"], random_state=0)
+        >>> dialog.frontier(positive=2).positive
+        2
         """
-        data = self._data
-        if data.positive is None:
+        data, label = self._data, self._data.positive
+        if positive is not None:
+            label = check_positive(positive, data.committee.classes, "Dialog.frontier")
+        if label is None:
             raise MargraveError(
                 "Dialog.frontier needs a positive class; got more than two classes and no positive "
-                "one. Start the dialog with positive=...",
+                "one. Name a class with positive=...",
                 code="no_positive",
                 classes=self.classes,
             )
-        return dialog_frontier(data, [reply.candidate for reply in self.history])
+        return dialog_frontier(data, [reply.candidate for reply in self.history], label)
 
     def support(self, confidence: float = 0.95) -> str:
         """Describe which limits the certification set is large enough to guarantee.

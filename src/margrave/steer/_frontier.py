@@ -468,8 +468,8 @@ def _check_range(
     return float(low), float(high)
 
 
-def dialog_frontier(data: TuningData, candidates: Iterable[Candidate]) -> Frontier:
-    """Make the frontier of the candidates' scores, and of the scores of each member alone."""
+def dialog_frontier(data: TuningData, candidates: Iterable[Candidate], positive: Any) -> Frontier:
+    """Make the frontier of a class: of the candidates' scores, and of each member alone."""
     by_name: dict[str, Floats] = {}
     for candidate in candidates:
         if not any(candidate.scores is scores for scores in by_name.values()):
@@ -477,9 +477,9 @@ def dialog_frontier(data: TuningData, candidates: Iterable[Candidate]) -> Fronti
             by_name[f"{candidate.strategy} {n + 1}" if n else candidate.strategy] = candidate.scores
     if len(data.committee.names) > 1:
         by_name |= {f"member {name}": scores for name, scores in data.members_alone()}
-    code = data.labels.index(data.positive)
+    code = data.labels.index(positive)
     toward = {name: _score_of_class(scores, code) for name, scores in by_name.items()}
-    return Frontier.of(toward, data.committee.classes[data.codes], positive=data.positive)
+    return Frontier.of(toward, data.committee.classes[data.codes], positive=positive)
 
 
 def _score_of_class(scores: Floats, code: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Replies of a dialog, comparisons of two of them, and how a notebook shows a dialog."""
+"""Replies of a dialog, and how a notebook shows a dialog."""
 
 from __future__ import annotations
 
@@ -108,17 +108,15 @@ class Reply:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reply costs beyond its limits: kept limits that are missed, and errors."""
+        """What the reply costs: kept limits that are missed, and a rise of the total errors."""
         if self.preference is None or self.strategy in ("nodes", "grow"):
             return ()
         missed = [bound for bound in self.kept if bound.slack(self.after) < 0]
         warnings = [f"'{bound}' was kept, and is missed." for bound in missed]
-        rise = self.after.n_errors - self.before.n_errors
-        concerned = self.preference.shortfall(self.before)
-        if rise > concerned:
+        before, after = self.before.n_errors, self.after.n_errors
+        if after > before:
             warnings.append(
-                f"Total errors rise from {self.before.n_errors:,} to {self.after.n_errors:,} "
-                f"({rise:+,}), while the limits concern {format_count(concerned)} samples."
+                f"Total errors rise from {before:,} to {after:,} ({after - before:+,})."
             )
         return tuple(warnings)
 
@@ -202,46 +200,6 @@ class Reply:
         else:
             outcome = "met"
         return [*notes, f"{self.preference}: {outcome}"]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two steps of a dialog, compared on the tuning set.
-
-    Attributes
-    ----------
-    first, second : Reply
-        The two steps.
-    n_changed : int
-        Number of samples whose predictions differ.
-    n_only_first, n_only_second : int
-        Number of samples that only the first, or only the second, model predicts correctly.
-    """
-
-    first: Reply
-    second: Reply
-    n_changed: int
-    n_only_first: int
-    n_only_second: int
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """The cells of errors and of rejected samples whose counts differ."""
-        return list_changes(self.first.after, self.second.after)
-
-    def __str__(self) -> str:
-        lines = [f"{_describe_request(self.first)} -> {_describe_request(self.second)}"]
-        lines += [f"  {change}" for change in self.changes]
-        lines.append(
-            f"  {self.n_changed:,} of {self.first.after.n:,} predictions differ: "
-            f"{self.n_only_first:,} correct only in the first, {self.n_only_second:,} only in the "
-            "second"
-        )
-        return "\n".join(lines)
-
-
-def _describe_request(reply: Reply) -> str:
-    return reply.strategy if reply.preference is None else f"{reply.preference} ({reply.strategy})"
 
 
 _MAX_STEPS = 6  # shown in a notebook

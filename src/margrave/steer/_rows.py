@@ -1,4 +1,4 @@
-"""The samples of the tuning set behind a cell of the confusion matrix."""
+"""Samples of the tuning set: behind a cell of the confusion matrix, or that two steps change."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from margrave._errors import ParameterError
 from margrave._labels import REJECTED
 from margrave._typing import Codes, Flags, Floats
+from margrave.steer._certificate import Change, list_changes
 from margrave.steer._reply import Reply
 from margrave.steer._thresholds import lead_of_largest
 from margrave.steer._tuning_data import TuningData
@@ -18,7 +19,7 @@ from margrave.steer._tuning_data import TuningData
 
 @dataclass(frozen=True, eq=False)
 class CellRows:
-    """Samples of the tuning set, with their predictions by the current model and by the members.
+    """Samples of the tuning set, with their predictions by the model of a step and by the members.
 
     Attributes
     ----------
@@ -50,12 +51,90 @@ class CellRows:
     def __len__(self) -> int:
         return len(self.positions)
 
+    def select(self, which: Codes | Flags) -> CellRows:
+        """Select some of the samples.
+
+        Parameters
+        ----------
+        which : ndarray of int or bool
+            Places among these samples, or a flag for each of them.
+
+        Returns
+        -------
+        CellRows
+        """
+        return CellRows(
+            self.positions[which],
+            None if self.at is None else self.at[which],
+            self.true[which],
+            self.predicted[which],
+            self.margin[which],
+            self.certainty[which],
+            {name: votes[which] for name, votes in self.votes.items()},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two steps of a dialog, compared on the tuning set.
+
+    Attributes
+    ----------
+    first, second : Reply
+        The two steps.
+    rows_first, rows_second : CellRows
+        The samples whose predictions differ, as each of the two steps predicts them.
+    """
+
+    first: Reply
+    second: Reply
+    rows_first: CellRows
+    rows_second: CellRows
+
+    @property
+    def n_changed(self) -> int:
+        """Number of samples whose predictions differ."""
+        return len(self.rows_first)
+
+    @property
+    def n_only_first(self) -> int:
+        """Number of samples that only the first model predicts correctly."""
+        return _count_correct(self.rows_first)
+
+    @property
+    def n_only_second(self) -> int:
+        """Number of samples that only the second model predicts correctly."""
+        return _count_correct(self.rows_second)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The cells of errors and of rejected samples whose counts differ."""
+        return list_changes(self.first.after, self.second.after)
+
+    def __str__(self) -> str:
+        lines = [f"{_describe_request(self.first)} -> {_describe_request(self.second)}"]
+        lines += [f"  {change}" for change in self.changes]
+        lines.append(
+            f"  {self.n_changed:,} of {self.first.after.n:,} predictions differ: "
+            f"{self.n_only_first:,} correct only in the first, {self.n_only_second:,} only in the "
+            "second"
+        )
+        return "\n".join(lines)
+
+
+def _count_correct(rows: CellRows) -> int:
+    return int((rows.predicted == rows.true).sum())
+
+
+def _describe_request(reply: Reply) -> str:
+    return reply.strategy if reply.preference is None else f"{reply.preference} ({reply.strategy})"
+
 
 def select_rows_of_cell(
     reply: Reply, data: TuningData, votes_data: TuningData, true: Any, predicted: Any, rejected: Any
 ) -> CellRows:
     """Select the samples of a cell; `votes_data` has the members as they are at this step."""
-    predictions, classes = reply.candidate.predictions, data.committee.classes
+    predictions = reply.candidate.predictions
     selected: Flags = np.ones(len(predictions), dtype=bool)
     if true is not None:
         selected &= data.codes == _code(true, data.labels, "true")
@@ -63,8 +142,15 @@ def select_rows_of_cell(
         selected &= predictions == REJECTED
     elif predicted is not None:
         selected &= predictions == _code(predicted, data.labels, "predicted")
-    positions = np.flatnonzero(selected)
-    values = reply.candidate.decision.decision_values(reply.candidate.scores)
+    return describe_rows(np.flatnonzero(selected), reply, data, votes_data)
+
+
+def describe_rows(
+    positions: Codes, reply: Reply, data: TuningData, votes_data: TuningData
+) -> CellRows:
+    """Describe samples of the tuning set as the model of a step predicts them."""
+    candidate, classes = reply.candidate, data.committee.classes
+    values = candidate.decision.decision_values(candidate.scores)
     margin = lead_of_largest(values) if values.ndim == 2 else np.abs(values)
     certainty = np.searchsorted(np.sort(margin), margin, "left") / len(margin)
     labels = np.array([*data.labels, None], dtype=object)  # -1, rejected, is the last
@@ -72,7 +158,7 @@ def select_rows_of_cell(
         positions,
         None if data.at is None else data.at[positions],
         classes[data.codes[positions]],
-        labels[predictions[positions]],
+        labels[candidate.predictions[positions]],
         margin[positions],
         certainty[positions],
         {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,15 @@ from margrave._indexing import select_columns, select_rows
 from margrave._messages import did_you_mean, name_class, near_names
 from margrave._typing import Codes, Floats
 from margrave._validation import check_labels, fitted_classes, is_count, name_members
-from margrave.committee import Committee, FittedMembers, Progress, describe_columns, fit_members
-from margrave.confusion import Preference
+from margrave.committee import (
+    Committee,
+    FittedMembers,
+    Progress,
+    TrainedMember,
+    describe_columns,
+    train_members,
+)
+from margrave.confusion import Confusion, Preference
 from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import CertificationSet, make_certification_set, refuse_used_rows
@@ -168,6 +177,11 @@ class DialogStart:
     def candidate(self) -> Candidate:
         """The scores with the default decision."""
         return Candidate("start", self.scorer, self.scores, default_decision(self.data.k))
+
+    @property
+    def confusion(self) -> Confusion:
+        """The confusion matrix of this decision on the tuning set."""
+        return self.data.matrix(self.candidate.predictions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,6 +383,7 @@ def start_from_table(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
+    enough: Callable[[], bool] | None = None,
 ) -> DialogStart:
     """Start from a table: split its rows, and fit a committee."""
     names = _catalogue_names(committee)
@@ -389,20 +404,8 @@ def start_from_table(
         check_consistent_length(*certify)
         refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
-    fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
-    at, apart = split.tuning, split.parts.tuning is not None
-    data = TuningData(
-        fitted,
-        raw,
-        split.codes[at],
-        split.positive,
-        split.tuning_folds(),
-        Rows(rows),
-        trained_on=not apart,
-        used=split.used,
-        in_time=split.time is not None and not apart,  # if apart, all training samples are earlier
-        at=at,
-    )
+    start = _fit_committee(X, split, members, encoder, n_jobs, callback, enough)
+    fitted = start.data.committee
     certification_set, sizes = _certification_set(X, certify, split, fitted), split.sizes
     warn_of_near_copies(split.rows, stacklevel=5)
     if isinstance(certify, tuple) and certification_set is not None:  # the user's own samples
@@ -410,11 +413,21 @@ def start_from_table(
         own = dict(zip(split.classes.tolist(), by_class, strict=True))
         sizes = replace(sizes, certify=len(certification_set.codes), certify_by_class=own)
     return replace(
-        _score_start(data),
+        start,
         sizes=sizes,
         certify=certification_set,
-        estimator=clone_untrained(committee if names is None else _with_encoder(members)),
+        estimator=_estimator_of(committee, members, fitted.names),
     )
+
+
+def _estimator_of(committee: Any, members: list[tuple[str, Any]], trained: list[str]) -> Any:
+    """Return what was trained, unfitted; None for the default committee."""
+    if committee is None:
+        return None
+    members = [(name, member) for name, member in members if name in trained]
+    if _catalogue_names(committee) is not None:
+        return clone_untrained(_with_encoder(members))
+    return clone_untrained(members if isinstance(committee, list | tuple | dict) else committee)
 
 
 def _fit_committee(
@@ -424,50 +437,134 @@ def _fit_committee(
     encoder: TableEncoder | None,
     n_jobs: int | None,
     callback: Callable[[Progress], Any] | None,
-) -> tuple[FittedMembers, Any, Floats]:
-    """Fit the members; return them, the encoded tuning set, and their predictions for it.
-
-    The predictions are out-of-fold where the members are trained on the tuning set.
-    """
-    parts, learned = split.parts, split.learned
-    rows, labels = select_rows(X, learned), split.labels[learned]
-    rows = rows if encoder is None else encoder.transform(rows)
-    names = [name for name, _ in members]
-    if parts.tuning is None:
-        trained, scores = fit_members(
-            members, rows, labels, parts.folds, n_jobs=n_jobs, callback=callback
-        )
-        committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
-        at = np.concatenate([held for _, held in parts.folds])
-        raw = np.concatenate([of_fold.raw() for of_fold in scores])[np.argsort(at)]
-        return committee, select_rows(rows, parts.held), raw
-    trained = _fit_apart(members, rows, labels, n_jobs, callback)
-    committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
-    rows = committee.encode(select_rows(X, split.tuning))
-    return committee, rows, committee.raw(rows, n_jobs)
-
-
-def _fit_apart(
-    members: list[tuple[str, Any]],
-    X: Any,
-    y: NDArray[Any],
-    n_jobs: int | None = None,
-    callback: Callable[[Progress], Any] | None = None,
-) -> list[Any]:
-    """Fit the members on all of X, where the tuning set is apart.
+    enough: Callable[[], bool] | None,
+) -> DialogStart:
+    """Fit the members, all of them or until it is enough, and score the tuning set.
 
     The progress of a single martingale program is reported level by level.
     """
-    ((name, member), *others) = members
-    if others or not isinstance(member, MartingaleBoostClassifier):
-        return fit_members(members, X, y, n_jobs=n_jobs, callback=callback)[0]
+    rows, labels = select_rows(X, split.learned), split.labels[split.learned]
+    rows = rows if encoder is None else encoder.transform(rows)
+    growing = _GrowingCommittee(X, rows, split, members, encoder, n_jobs)
+    (name, member), *others = members
+    if split.parts.tuning is not None and not others and _is_program(member):
+        growing.add(TrainedMember(0, _fit_program(name, member, rows, labels, callback), []))
+        return growing.start()
+    confusion, next_start = None, 0.0
+    with closing(train_members(members, rows, labels, split.parts.folds, n_jobs=n_jobs)) as news:
+        for progress, trained in news:
+            if trained is not None:
+                growing.add(trained)
+            if callback is not None:
+                is_last = progress.done == progress.total
+                if is_last or (trained is not None and perf_counter() >= next_start):
+                    before = perf_counter()
+                    confusion = growing.start().confusion
+                    next_start = perf_counter() + _PAUSE * (perf_counter() - before)
+                callback(replace(progress, confusion=confusion))
+            if enough is not None and growing.trained and enough():
+                break
+    return growing.start()
+
+
+# The time between two provisional matrices, as a multiple of the time that one takes.
+_PAUSE = 5
+
+
+def _is_program(member: Any) -> bool:
+    return isinstance(member, MartingaleBoostClassifier)
+
+
+def _fit_program(
+    name: str,
+    member: MartingaleBoostClassifier,
+    X: Any,
+    y: NDArray[Any],
+    callback: Callable[[Progress], Any] | None,
+) -> Any:
+    """Fit a martingale program, and report each level."""
     program = clone(member)
 
     def report_level(level: int) -> None:
         if callback is not None:
             callback(Progress(level, program.n_levels, name))
 
-    return [program._fit(X, y, callback=report_level)]
+    return program._fit(X, y, callback=report_level)
+
+
+class _GrowingCommittee:
+    """The members that are trained so far, and their predictions for the tuning set.
+
+    Parameters
+    ----------
+    X, rows
+        The table, and the encoded training samples.
+    split : TableSplit
+        The split of the table.
+    members : list of (name, classifier)
+        All members, unfitted.
+    encoder : TableEncoder or None
+        Encodes the samples for the members.
+    n_jobs : int or None
+        Number of jobs of a prediction.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        rows: Any,
+        split: TableSplit,
+        members: list[tuple[str, Any]],
+        encoder: TableEncoder | None,
+        n_jobs: int | None,
+    ) -> None:
+        self.trained: dict[int, tuple[Any, Floats]] = {}  # by position: the model, its predictions
+        self._split, self._members, self._encoder = split, members, encoder
+        self._columns, self._n_jobs = describe_columns(X), n_jobs
+        self._start: DialogStart | None = None  # of the members so far
+        self._folds, self._apart = split.tuning_folds(), split.parts.tuning is not None
+        if self._apart:
+            rows = select_rows(X, split.tuning)
+            self._rows = rows if encoder is None else encoder.transform(rows)
+        else:
+            self._rows = select_rows(rows, split.parts.held)
+
+    def add(self, trained: TrainedMember) -> None:
+        """Add a member, with its predictions: out-of-fold where it is trained on the tuning set."""
+        if self._apart:
+            raw = self._fitted([trained.position], [trained.model]).raw(self._rows, self._n_jobs)
+        else:
+            at = np.concatenate([held for _, held in self._split.parts.folds])
+            raw = np.concatenate([of_fold.raw() for of_fold in trained.out_of_fold])[np.argsort(at)]
+        self.trained[trained.position] = trained.model, raw
+        self._start = None
+
+    def _fitted(self, positions: list[int], models: list[Any]) -> FittedMembers:
+        names = [self._members[j][0] for j in positions]
+        return FittedMembers(names, models, self._split.classes, self._encoder, self._columns)
+
+    def start(self) -> DialogStart:
+        """Return the start of a dialog with the members so far."""
+        if self._start is None:
+            self._start = _score_start(self._data())
+        return self._start
+
+    def _data(self) -> TuningData:
+        split, positions = self._split, sorted(self.trained)
+        models, raw = zip(*(self.trained[j] for j in positions), strict=True)
+        return TuningData(
+            self._fitted(positions, list(models)),
+            np.concatenate(raw, axis=1),
+            split.codes[split.tuning],
+            split.positive,
+            self._folds,
+            Rows(self._rows),
+            trained_on=not self._apart,
+            used=split.used,
+            # If apart, all training samples are earlier.
+            in_time=split.time is not None and not self._apart,
+            at=split.tuning,
+        )
 
 
 def _certification_set(

@@ -74,6 +74,9 @@ class Request:
         Whether the preference and the user allow rejected samples.
     stopped : callable
         Returns whether the user has cancelled; call it between long steps.
+    near : Decision or None
+        For more than two classes, the decision that a quick search starts from; None to search
+        from many.
     """
 
     preference: Preference
@@ -82,6 +85,7 @@ class Request:
     known: Sequence[Candidate]
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
+    near: Decision | None = None
 
     def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
         """Make a candidate of a scorer, with the best decision on its scores."""
@@ -123,7 +127,7 @@ class MoveThreshold:
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that rejects nothing."""
         for known in request.known:
-            decision = best_decision(request.objective, known.scores)
+            decision = best_decision(request.objective, known.scores, request.near)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -135,7 +139,7 @@ class RejectCloseCalls:
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that may reject."""
         for known in request.known if request.may_reject else ():
-            decision = best_rejecting_decision(request.objective, known.scores)
+            decision = best_rejecting_decision(request.objective, known.scores, request.near)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -417,6 +421,8 @@ class Search:
         Returns whether the user has cancelled.
     kept : tuple of Bound, optional
         Bounds of an earlier request, which have priority over the others.
+    near : Decision, optional
+        As in `Request`.
     """
 
     def __init__(
@@ -427,12 +433,13 @@ class Search:
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
         kept: tuple[Bound, ...] = (),
+        near: Decision | None = None,
     ) -> None:
         self.wanted, self.strategies, self.kept = wanted, strategies, kept
         self.objective: Objective = replace(data.objective(wanted), first=kept)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
-            wanted, data, self.objective, known, may_reject=rejecting, stopped=stopped or _never
+            wanted, data, self.objective, known, rejecting, stopped or _never, near
         )
         self.best: Candidate | None = None
         self.fast: Candidate | None = None

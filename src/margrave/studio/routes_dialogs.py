@@ -22,6 +22,7 @@ from margrave.studio.views import Record
 router = APIRouter(prefix="/api")
 
 MOMENT = 0.3  # seconds that a request waits for its job
+PREVIEWED = 200_000  # rows times classes, up to which several classes are previewed: about a second
 
 
 def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, JobRow]:
@@ -107,18 +108,23 @@ def read(
     dialog: str, body: schemas.Reading, studio: StudioParameter, user: UserParameter
 ) -> Record:
     """Describe edits of the matrix and limits in words, before they are requested."""
-    live = studio.workspace.live(user, dialog)
-    matrix = live.dialog.confusion
+    live = studio.workspace.live(user, dialog).dialog
+    at = live.position  # read once: a job may add a step
+    matrix = live.history[at].after
     try:
         edits = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
-        wanted = check_request(live.dialog, [*edits, *body.wants], keep=body.keep)
+        wanted = check_request(live, [*edits, *body.wants], keep=body.keep, at=at)
     except ValueError as error:
         return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
+    k, n = len(matrix.classes), int(matrix.counts.sum())
+    reply = live.preview(wanted, keep=body.keep, at=at) if k == 2 or k * n <= PREVIEWED else None
     return {
         "preference": str(wanted),
         "sentences": views.sentences(wanted, matrix),
         "error": None,
         "already": wanted.met(matrix),
+        "after": None if reply is None else reply.after,
+        "met": None if reply is None else reply.met,
     }
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
 from margrave.app.messages import InputError
+from margrave.app.samples import match_label
 from margrave.app.tables import csv_text
-from margrave.steer import Comparison, Dialog, GuaranteeError
+from margrave.steer import Comparison, Dialog, Frontier, GuaranteeError
 from margrave.studio import exports, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
 from margrave.studio.problems import problem_record
 from margrave.studio.programs import Program
-from margrave.studio.rows import Cell, Rows, rows_table
+from margrave.studio.rows import Cell, ChangedRows, Number, Page, Rows, Steps, Text, rows_table
 
 router = APIRouter(prefix="/api/dialogs/{dialog}")
 
@@ -31,9 +33,20 @@ def get_frame(dialog: str, studio: StudioParameter, user: UserParameter) -> Any:
 
 
 DialogParameter = Annotated[Dialog, Depends(get_dialog)]
+
+
+def get_frontier(dialog: DialogParameter, positive: Text = None) -> Frontier:
+    """Return all known trade-offs of a class, by default of the dialog's positive class."""
+    if positive is None:
+        return dialog.frontier()
+    return dialog.frontier(match_label(positive, np.array(dialog.classes), "positive"))
+
+
 FrameParameter = Annotated[Any, Depends(get_frame)]
+FrontierParameter = Annotated[Frontier, Depends(get_frontier)]
 CellParameter = Annotated[Cell, Depends()]
-Number = Annotated[int, Query(ge=0)]
+StepsParameter = Annotated[Steps, Depends()]
+PageParameter = Annotated[Page, Depends()]
 Positive = Annotated[float, Query(ge=1e-6, le=1e6)]
 Prior = Annotated[float | None, Query(ge=1e-6, le=1 - 1e-6)]
 
@@ -44,15 +57,23 @@ def compare(dialog: DialogParameter, first: Number, second: Number) -> Compariso
     return dialog.compare(first, second)
 
 
+@router.get("/compare/rows")
+def changed_rows(
+    dialog: DialogParameter, frame: FrameParameter, steps: StepsParameter, page: PageParameter
+) -> ChangedRows:
+    """The rows of the tuning set that two steps predict differently, page by page."""
+    return ChangedRows.of(dialog.compare(steps.first, steps.second), steps, frame, page)
+
+
 @router.get("/frontier", response_model=views.Frontier)
-def frontier(dialog: DialogParameter) -> views.Record:
-    """All known trade-offs."""
-    return dialog.frontier().to_dict()
+def frontier(known: FrontierParameter) -> views.Record:
+    """All known trade-offs of a class against all others."""
+    return known.to_dict()
 
 
 @router.get("/winners")
 def winners(
-    dialog: DialogParameter,
+    known: FrontierParameter,
     cost_low: Positive = 0.1,
     cost_high: Positive = 10.0,
     prior_low: Prior = None,
@@ -63,7 +84,6 @@ def winners(
         missing, given = ("low", "high") if prior_low is None else ("high", "low")
         problem = f"is needed: the request has prior_{given}, and a range of priors has two ends."
         raise InputError(f"prior_{missing}", problem, code="missing")
-    known = dialog.frontier()
     prior = known.n_positive / (known.n_positive + known.n_negative)
     costs, priors = (cost_low, cost_high), (prior_low or prior, prior_high or prior)
     found = known.winners(cost_ratio=costs, prior=priors)
@@ -80,17 +100,10 @@ def members(dialog: DialogParameter) -> views.Members:
 
 @router.get("/rows")
 def some_rows(
-    dialog: DialogParameter,
-    frame: FrameParameter,
-    cell: CellParameter,
-    sort: Annotated[str, Query(max_length=1000)] = "certainty",
-    descending: bool = False,
-    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
-    limit: Annotated[int, Query(ge=1, le=200)] = 25,
+    dialog: DialogParameter, frame: FrameParameter, cell: CellParameter, page: PageParameter
 ) -> Rows:
     """The rows of the tuning set in a cell, page by page."""
-    page = slice(offset, offset + limit)
-    return Rows.of(cell.select(dialog), frame, sort=sort, descending=descending, page=page)
+    return Rows.of(cell.select(dialog), frame, page)
 
 
 @router.get("/program")
@@ -123,11 +136,24 @@ def _file(kind: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {kind: {}}, "description": "The file."}}
 
 
+def _csv(name: str, table: Any) -> Response:
+    """A table as a CSV file; formulas are escaped."""
+    return attachment(name, "text/csv; charset=utf-8", csv_text(table).encode())
+
+
 @router.get("/rows.csv", response_class=Response, responses=_file("text/csv"))
 def all_rows(dialog: DialogParameter, frame: FrameParameter, cell: CellParameter) -> Response:
-    """All rows of the tuning set in a cell, as CSV; formulas are escaped."""
-    text = csv_text(rows_table(cell.select(dialog), frame))
-    return attachment("rows.csv", "text/csv; charset=utf-8", text.encode())
+    """All rows of the tuning set in a cell, as CSV."""
+    return _csv("rows.csv", rows_table(cell.select(dialog), frame))
+
+
+@router.get("/compare/rows.csv", response_class=Response, responses=_file("text/csv"))
+def all_changed_rows(
+    dialog: DialogParameter, frame: FrameParameter, steps: StepsParameter
+) -> Response:
+    """All rows of the tuning set that two steps predict differently, as CSV."""
+    before, after = steps.select(dialog.compare(steps.first, steps.second))
+    return _csv("changed_rows.csv", rows_table(after, frame, before))
 
 
 @router.get("/dialog.json", response_class=Response, responses=_file("application/json"))

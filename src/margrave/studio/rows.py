@@ -1,9 +1,9 @@
-"""The rows in a cell of the matrix, with the votes of the members and the certainty."""
+"""Rows of the tuning set: those in a cell of the matrix, and those that changed between steps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from fastapi import Query
@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 
 from margrave import ParameterError
 from margrave.app.samples import match_label
-from margrave.steer import CellRows, Dialog
-from margrave.studio.views import Label, View
+from margrave.steer import CellRows, Comparison, Dialog
+from margrave.studio.views import Label, Record, View
 
 if TYPE_CHECKING:
     import pandas
 
 
 _LONGEST = 200  # characters shown of a value
-_MEMBER = "member:"
+_MEMBER, _COLUMN = "member:", "column:"
 
 
 Text = Annotated[str | None, Query(max_length=1000)]
+Number = Annotated[int, Query(ge=0)]
+Fate = Literal["right", "wrong", "rejected"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,77 @@ class Cell:
         return dialog.rows(**labels, rejected=self.rejected)
 
 
+@dataclass(frozen=True)
+class Steps:
+    """A selection of the rows that two steps predict differently.
+
+    `newly` selects the rows that only the second step predicts right, predicts wrong, or rejects.
+    """
+
+    first: Number
+    second: Number
+    newly: Fate | None = None
+
+    def select(self, comparison: Comparison) -> tuple[CellRows, CellRows]:
+        """The selected rows, as the first and as the second step predicts them."""
+        rows = comparison.rows_first, comparison.rows_second
+        if self.newly is None:
+            return rows
+        new = newly(comparison)[self.newly]
+        return rows[0].select(new), rows[1].select(new)
+
+
+def newly(comparison: Comparison) -> dict[Fate, NDArray[np.bool_]]:
+    """Which rows only the second of two steps predicts right, predicts wrong, or rejects."""
+    before, after = (_fates(rows) for rows in (comparison.rows_first, comparison.rows_second))
+    return {fate: (after == fate) & (before != fate) for fate in get_args(Fate)}
+
+
+def _fates(rows: CellRows) -> NDArray[np.str_]:
+    """Whether each row is predicted right, predicted wrong, or rejected."""
+    rejected = np.array([label is None for label in rows.predicted], dtype=bool)
+    fates = np.where(rows.predicted == rows.true, "right", np.where(rejected, "rejected", "wrong"))
+    return np.asarray(fates, dtype=np.str_)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of rows, in some order.
+
+    `sort` is "row", "true", "predicted", "certainty", "member:" and the name of a member, or
+    "column:" and the name of a column; for rows that changed also "before" or "certainty_before".
+    """
+
+    sort: Annotated[str, Query(max_length=1000)] = "certainty"
+    descending: bool = False
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0
+    limit: Annotated[int, Query(ge=1, le=200)] = 25
+
+    def select(self, own: dict[str, NDArray[Any]], values: pandas.DataFrame) -> NDArray[np.intp]:
+        """The places of the rows on this page; missing values come last in both directions."""
+        keys = own.get(self.sort)
+        if keys is None:
+            keys = self._keys_of_column(values, list(own))
+        elif keys.dtype == object:  # predictions, with None for rejected rows
+            labels = sorted(set(keys.tolist()) - {None})
+            places = {label: place for place, label in enumerate(labels)}
+            keys = np.array([places.get(label, len(places)) for label in keys.tolist()])
+        order = np.argsort(keys, kind="stable")
+        return (order[::-1] if self.descending else order)[self.offset : self.offset + self.limit]
+
+    def _keys_of_column(self, values: pandas.DataFrame, own: list[str]) -> NDArray[Any]:
+        columns = [f"{_COLUMN}{name}" for name in values.columns]
+        if self.sort not in columns:
+            allowed = f"one of {', '.join(own)}, or {_COLUMN} and the name of a column"
+            raise ParameterError.of("Page", "sort", allowed, self.sort)
+        column = values.iloc[:, columns.index(self.sort)]
+        if column.dtype.kind not in "biufM":
+            column = column.astype(str).where(column.notna())
+        return column.rank(
+            method="dense", na_option="top" if self.descending else "bottom"
+        ).to_numpy()
+
+
 class Row(View):
     """A row of the tuning set: its number in the table, its prediction and the members' votes."""
 
@@ -56,6 +129,13 @@ class Row(View):
     values: list[str]
 
 
+class ChangedRow(Row):
+    """A row that changed between two steps; `before` is the prediction of the first one."""
+
+    before: Label | None
+    certainty_before: float
+
+
 class Rows(View):
     """One page of the rows in a cell."""
 
@@ -65,70 +145,84 @@ class Rows(View):
     rows: list[Row]
 
     @classmethod
-    def of(
-        cls, chosen: CellRows, frame: pandas.DataFrame, *, sort: str, descending: bool, page: slice
-    ) -> Self:
-        """Select one page of some rows of the tuning set.
+    def of(cls, chosen: CellRows, frame: pandas.DataFrame, page: Page) -> Self:
+        """Show one page of some rows.
 
-        `frame` is the tuning set as in the user's table, with the row numbers as index; `sort` is
-        "row", "certainty", the name of a column, or "member:" and the name of a member.
+        `frame` is the tuning set as in the user's table, with the row numbers as index.
         """
-        order = np.argsort(_keys(frame, sort, chosen, descending), kind="stable")
-        shown = (order[::-1] if descending else order)[page]
-        values = frame.iloc[chosen.positions[shown]]
-        texts = [_texts(values.iloc[:, j]) for j in range(values.shape[1])]
-        true, predicted, certainty, *votes = (
-            array[shown].tolist()
-            for array in (chosen.true, chosen.predicted, chosen.certainty, *chosen.votes.values())
+        return cls(**_one_page(chosen, None, frame, page))
+
+
+class ChangedRows(View):
+    """One page of the rows that changed between two steps; the counts are those of all pages."""
+
+    total: int
+    columns: list[str]
+    members: list[str]
+    rows: list[ChangedRow]
+    n_changed: int
+    n_newly: dict[Fate, int]
+
+    @classmethod
+    def of(cls, comparison: Comparison, steps: Steps, frame: pandas.DataFrame, page: Page) -> Self:
+        """Show one page of the rows that changed; `frame` as in `Rows.of`."""
+        before, after = steps.select(comparison)
+        return cls(
+            **_one_page(after, before, frame, page),
+            n_changed=comparison.n_changed,
+            n_newly={fate: int(new.sum()) for fate, new in newly(comparison).items()},
         )
-        rows = [
-            Row(
-                row=int(number) + 1,
-                true=true[i],
-                predicted=predicted[i],
-                certainty=certainty[i],
-                votes=[labels[i] for labels in votes],
-                values=[column[i] for column in texts],
-            )
-            for i, number in enumerate(values.index)
-        ]
-        columns = [str(name) for name in frame.columns]
-        return cls(total=len(chosen), columns=columns, members=list(chosen.votes), rows=rows)
 
 
-def rows_table(chosen: CellRows, frame: pandas.DataFrame) -> pandas.DataFrame:
-    """All rows in a cell, as a table."""
+def rows_table(
+    chosen: CellRows, frame: pandas.DataFrame, before: CellRows | None = None
+) -> pandas.DataFrame:
+    """All of some rows, as a table."""
     table = frame.iloc[chosen.positions].copy()
-    added: dict[str, Any] = {
-        "row": table.index.to_numpy() + 1,
-        "true": chosen.true,
-        "predicted": chosen.predicted,
-        "certainty": chosen.certainty.round(4),
-        **{f"{_MEMBER}{name}": votes for name, votes in chosen.votes.items()},
-    }
-    for place, (name, column) in enumerate(added.items()):
+    for place, (name, column) in enumerate(_own_columns(chosen, before, table).items()):
         while name in table.columns:  # a column of the user keeps its name
             name += "_"
-        table.insert(place, name, column)
+        table.insert(place, name, column.round(4) if column.dtype.kind == "f" else column)
     return table.reset_index(drop=True)
 
 
-def _keys(frame: pandas.DataFrame, sort: str, chosen: CellRows, descending: bool) -> NDArray[Any]:
-    """The sort keys of the rows; missing values come last in both directions."""
-    if sort == "row":
-        return frame.index.to_numpy(dtype=np.intp)[chosen.positions]
-    if sort == "certainty":
-        return chosen.certainty
-    if sort.startswith(_MEMBER) and sort.removeprefix(_MEMBER) in chosen.votes:
-        return chosen.votes[sort.removeprefix(_MEMBER)]
+def _own_columns(
+    chosen: CellRows, before: CellRows | None, values: pandas.DataFrame
+) -> dict[str, NDArray[Any]]:
+    """The columns of some rows that are not in the user's table."""
+    earlier: dict[str, NDArray[Any]] = {}
+    if before is not None:
+        earlier = {"before": before.predicted, "certainty_before": before.certainty}
+    return {
+        "row": values.index.to_numpy(dtype=np.intp) + 1,
+        "true": chosen.true,
+        **earlier,
+        "predicted": chosen.predicted,
+        "certainty": chosen.certainty,
+        **{f"{_MEMBER}{name}": votes for name, votes in chosen.votes.items()},
+    }
+
+
+def _one_page(
+    chosen: CellRows, before: CellRows | None, frame: pandas.DataFrame, page: Page
+) -> Record:
+    """One page of some rows, and how many there are."""
+    values = frame.iloc[chosen.positions]
+    own = _own_columns(chosen, before, values)
+    shown = page.select(own, values)
+    values = values.iloc[shown]
+    lists = {name: column[shown].tolist() for name, column in own.items()}
+    texts = [_texts(values.iloc[:, j]) for j in range(values.shape[1])]
+    rows = [
+        {
+            **{name: column[i] for name, column in lists.items()},
+            "votes": [lists[f"{_MEMBER}{name}"][i] for name in chosen.votes],
+            "values": [column[i] for column in texts],
+        }
+        for i in range(len(shown))
+    ]
     columns = [str(name) for name in frame.columns]
-    if sort not in columns:
-        allowed = "row, certainty, a column, or member: and the name of a member"
-        raise ParameterError.of("Rows.of", "sort", allowed, sort)
-    column = frame.iloc[chosen.positions, columns.index(sort)]
-    if column.dtype.kind not in "biufM":
-        column = column.astype(str).where(column.notna())
-    return column.rank(method="dense", na_option="top" if descending else "bottom").to_numpy()
+    return {"total": len(chosen), "columns": columns, "members": list(chosen.votes), "rows": rows}
 
 
 def _texts(column: pandas.Series[Any]) -> list[str]:

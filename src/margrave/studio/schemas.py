@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from margrave.studio.views import Accepted, Label, Parts, Step, Support, View
+from margrave.studio.views import Accepted, Label, Matrix, Parts, Step, Support, View
 
 Kind = Literal["committee", "program"]
 State = Literal["training", "ready", "failed"]
@@ -301,7 +301,10 @@ class Reading(RequestBody):
 
 
 class Read(BaseModel):
-    """The preference that edits mean, also as sentences."""
+    """The preference that edits mean, also as sentences, and the matrix that a request would reach.
+
+    `after` and `met` are null without a preference, or if the tuning set is too large.
+    """
 
     preference: str | None
     sentences: list[str]
@@ -309,6 +312,8 @@ class Read(BaseModel):
     code: str | None = None
     fields: dict[str, Any] | None = None
     already: bool
+    after: Matrix | None = None
+    met: bool | None = None
 
 
 class Asking(RequestBody):

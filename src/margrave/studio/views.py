@@ -7,7 +7,7 @@ combines several objects, its class method `of` takes them.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import (
@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from margrave import steer
-from margrave.confusion import Confusion, Preference
+from margrave.confusion import Bound, Confusion, Preference
 
 Record = dict[str, Any]
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -108,15 +108,34 @@ class Reply(View):
     alternatives: list[Alternative]
 
 
+class ErrorLimit(View):
+    """The largest number of false positives or of false negatives that a bound allows.
+
+    `subject` names the word and the class of the bound, as ``fp(spam)``: a new bound on the same
+    subject replaces it.
+    """
+
+    subject: str
+    error: Literal["fp", "fn"]
+    most: int
+
+
 class Step(Reply):
-    """A step of a dialog; a preliminary reply has no number, and the start no parent."""
+    """A step of a dialog; a preliminary reply has no number, and the start no parent.
+
+    `limits` has the bounds of its preference if the numbers of false positives and of false
+    negatives decide whether they are met, and is null otherwise.
+    `strategies` are those that were requested; null is the default.
+    """
 
     number: int | None
     parent: int | None
+    strategies: list[str] | None = None
     sentences: list[str]
     already: bool
     fp: int | None
     fn: int | None
+    limits: list[ErrorLimit] | None = None
 
     @classmethod
     def of(cls, reply: steer.Reply, number: int | None, parent: int | None) -> Self:
@@ -128,6 +147,7 @@ class Step(Reply):
             parent=parent,
             sentences=[] if wanted is None else sentences(wanted, reply.after),
             already=wanted is not None and wanted.met(reply.before),
+            limits=error_limits(wanted, reply.after),
             **_errors(reply.after),
         )
 
@@ -172,13 +192,46 @@ def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
     texts = []
     for bound in wanted.bounds:
         text = steer.describe_bound(bound, matrix)
-        base = int(matrix.counts[bound.cells(matrix)[1]].sum())
         if bound.is_fraction and bound.word != "precision":
-            exact = bound.limit * base
-            count = math.floor(exact) if bound.at_most else math.ceil(exact)
+            count, base = _count(bound, matrix)
             text += f" ({count:,} of {base:,})"
         texts.append(text)
     return texts
+
+
+def _count(bound: Bound, matrix: Confusion) -> tuple[int, int]:
+    """The limit of a bound as a count, and the number of samples that it applies to."""
+    base = int(matrix.counts[bound.cells(matrix)[1]].sum())
+    exact = bound.limit * base if bound.is_fraction else bound.limit
+    return math.floor(exact) if bound.at_most else math.ceil(exact), base
+
+
+def error_limits(wanted: Preference | None, matrix: Confusion) -> list[ErrorLimit] | None:
+    """Express a preference as limits on fp and fn; None if it limits anything else."""
+    if wanted is None:
+        return []
+    if len(matrix.classes) > 2:
+        return None
+    positive = matrix.classes.index(matrix.positive)
+    limits = []
+    for bound in wanted.bounds:
+        if bound.word == "rejected" and bound.at_most and not bound.limit:
+            continue  # the frontier rejects nothing
+        amount, base = bound.cells(matrix)
+        true, predicted = (int(place[0]) for place in np.nonzero(amount))
+        is_cell_of_row = amount.sum() == 1 and base[true].all() and base.sum() == base.shape[1]
+        if not is_cell_of_row or predicted == 2 or bound.at_most != (true != predicted):
+            return None
+        count, size = _count(bound, matrix)
+        word, labels = bound.subject(matrix)
+        limits.append(
+            ErrorLimit(
+                subject=f"{word}({', '.join(labels)})",
+                error="fn" if true == positive else "fp",
+                most=count if bound.at_most else size - count,
+            )
+        )
+    return limits
 
 
 def step_record(reply: steer.Reply, number: int | None, parent: int | None) -> Record:

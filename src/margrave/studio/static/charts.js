@@ -1,6 +1,7 @@
 // Charts with ECharts, which is loaded for the first chart, in the colours of the theme.
 // @ts-check
 
+import { link } from './api.js';
 import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMotion, useRef, useState, useTheme } from './kit.js';
 
 /**
@@ -13,13 +14,23 @@ import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMot
  * The used part of an ECharts instance.
  * @typedef {{setOption: (option: any, settings?: any) => void, resize: () => void,
  *   dispose: () => void, on: (event: string, handler: (params: any) => void) => void,
- *   getZr: () => any, convertFromPixel: (finder: any, pixel: number[]) => number[],
- *   containPixel: (finder: any, pixel: number[]) => boolean}} Instance
+ *   dispatchAction: (action: any) => void, getZr: () => any,
+ *   convertFromPixel: (finder: any, pixel: number[]) => number[],
+ *   convertToPixel: (finder: any, point: number[]) => number[],
+ *   containPixel: (finder: any, pixel: number[]) => boolean,
+ *   renderToSVGString: () => string, renderToCanvas: () => HTMLCanvasElement}} Instance
+ */
+
+/** The part of the plane that a chart shows. @typedef {{x: [number, number], y: [number, number]}} View */
+
+/**
+ * Lines through a point to both axes, and a text at each axis.
+ * @typedef {{x: number, y: number, texts: [string, string], kind: string}} Cross
  */
 
 const SOURCE = './vendor/echarts.js';
 
-/** @type {Promise<{init: (place: HTMLElement) => Instance}> | null} */
+/** @type {Promise<{init: (place: HTMLElement | null, theme?: null, settings?: any) => Instance}> | null} */
 let library = null;
 
 /** Load ECharts once; a failed load can be repeated. */
@@ -102,89 +113,208 @@ export const axis = (c, name, gap, more = {}) => ({
   axisLabel: { color: c.muted, fontSize: 11, fontFamily: c.font, hideOverlap: true, ...more.axisLabel },
 });
 
+/** The settings that all charts share. @param {Colours} c */
+const settings = (c) => ({ textStyle: { fontFamily: c.font } });
+
 /**
- * A chart. `option` returns the ECharts option for the colours; the chart is drawn again when this function
- * changes, so wrap it in useCallback. `onPick` handles a click on a mark (its series and index in the data); if it
- * returns false, `onPlot` handles the click, in the units of the axes.
- * @param {{option: (c: Colours) => any, label: string, tall?: boolean,
- *   onPick?: (series: string, index: number) => boolean, onPlot?: (x: number, y: number) => void}} props
+ * A chart as a file. `option` returns the ECharts option for the colours.
+ * @param {"png" | "svg"} kind @param {(c: Colours) => any} option @param {number} width @param {number} height
+ * @returns {Promise<Blob>}
  */
-export function Chart({ option, label, tall = false, onPick, onPlot }) {
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+export async function chartFile(kind, option, width, height) {
+  const module = await echarts();
+  const size = { width, height };
+  const chart =
+    kind === 'svg'
+      ? module.init(null, null, { ...size, renderer: 'svg', ssr: true })
+      : module.init(document.createElement('div'), null, { ...size, devicePixelRatio: 2 });
+  const c = colours();
+  try {
+    chart.setOption({ ...settings(c), backgroundColor: c.surface, animation: false, ...option(c) });
+    if (kind === 'svg') return new Blob([chart.renderToSVGString()], { type: 'image/svg+xml' });
+    const canvas = chart.renderToCanvas();
+    return await new Promise((resolve, reject) =>
+      canvas.toBlob((made) => (made ? resolve(made) : reject(new Error('The browser made no picture.'))), 'image/png'),
+    );
+  } finally {
+    chart.dispose();
+  }
+}
+
+/**
+ * The handlers of a chart. `pick` handles a click on a mark (its series and index in the data); if it returns
+ * false, `plot` handles the click, in the units of the axes. `zoom` takes the new ends of each axis that the
+ * user moved, as fractions, and returns the view. `name` is the text beside the pointer on a line of a series.
+ * @typedef {{pick?: (series: string, index: number) => boolean, plot?: (x: number, y: number) => void,
+ *   zoom?: (ends: Record<string, [number, number]>) => View, name?: (series: string) => string | null}} Handlers
+ */
+
+/**
+ * A chart. `option` returns the ECharts option for the colours and the width; the chart is drawn again when this
+ * function changes, so wrap it in useCallback. `view` is the part that is shown, for an option with a dataZoom
+ * "x" and a dataZoom "y"; `cross` is drawn over the chart without drawing the chart; `hot` is the id of a series
+ * to highlight.
+ * @param {{option: (c: Colours, width: number) => any, label: string, tall?: boolean, view?: View,
+ *   cross?: Cross | null, hot?: string | null, on?: Handlers}} props
+ */
+export function Chart({ option, label, tall = false, view, cross = null, hot = null, on = {} }) {
+  const [place, width] = useWidth();
   const chart = useRef(/** @type {Instance | null} */ (null));
   const drawn = useRef(/** @type {Instance | null} */ (null));
+  const shown = useRef(view);
+  const over = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const tip = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [state, setState] = useState(/** @type {"loading" | "ready" | "failed"} */ ('loading'));
-  const handlers = useRef({ onPick, onPlot });
-  handlers.current = { onPick, onPlot };
+  const [turn, setTurn] = useState(0);
+  const handlers = useRef(on);
+  handlers.current = on;
+  const latest = useRef({ cross, view });
+  latest.current = { cross, view };
   const theme = useTheme();
   const still = useReducedMotion();
+  const placeCross = () => {
+    const { cross: at, view: part } = latest.current;
+    if (over.current) drawCross(over.current, chart.current, at, part);
+  };
 
   useEffect(() => {
     let gone = false;
-    const watcher = new ResizeObserver(() => chart.current?.resize());
     echarts().then(
       (module) => {
         if (gone || !place.current) return;
         chart.current = module.init(place.current);
-        listen(chart.current, handlers);
-        watcher.observe(place.current);
+        listen(chart.current, handlers, tip, (next) => {
+          shown.current = next;
+        });
         setState('ready');
       },
       () => setState('failed'),
     );
     return () => {
       gone = true;
-      watcher.disconnect();
       chart.current?.dispose();
       chart.current = null;
     };
-  }, []);
+  }, [turn]);
+  useEffect(() => {
+    if (state !== 'failed') return undefined;
+    return link.watch((now) => {
+      if (now !== 'up') return;
+      setState('loading');
+      setTurn((/** @type {number} */ last) => last + 1);
+    });
+  }, [state]);
 
   useEffect(() => {
+    if (!chart.current || !width) return;
     const c = colours();
     const first = drawn.current !== chart.current; // later ones without animation: users change steps quickly
     drawn.current = chart.current;
-    chart.current?.setOption(
+    shown.current = view;
+    chart.current.resize();
+    chart.current.setOption(
       {
         animation: first && !still,
         animationDuration: 250,
-        textStyle: { fontFamily: c.font },
+        ...settings(c),
         aria: { enabled: true, label: { description: label } },
-        ...option(c),
+        ...option(c, width),
       },
       { notMerge: true },
     );
-  }, [state, option, label, theme, still]);
+    placeCross();
+  }, [state, option, label, theme, still, width]);
 
-  if (state === 'failed') {
-    return html`<${Notice} kind="warn" title="The chart could not be loaded">
-      The same numbers are in the table below.
-    <//>`;
-  }
-  return html`<div class=${tall ? 'chart chart-tall' : 'chart'}>
+  useEffect(() => {
+    if (view && view !== shown.current) {
+      shown.current = view;
+      const batch = /** @type {const} */ (['x', 'y']).map((axis) => ({
+        dataZoomId: axis,
+        startValue: view[axis][0],
+        endValue: view[axis][1],
+      }));
+      chart.current?.dispatchAction({ type: 'dataZoom', batch });
+    }
+    placeCross();
+  }, [view]);
+  useLayoutEffect(placeCross, [cross]);
+  useEffect(() => {
+    if (!hot) return undefined;
+    chart.current?.dispatchAction({ type: 'highlight', seriesId: hot });
+    return () => chart.current?.dispatchAction({ type: 'downplay', seriesId: hot });
+  }, [hot]);
+
+  return html`${state === 'failed'
+      ? html`<${Notice} kind="warn" title="The chart could not be loaded">The same numbers are in the table below.<//>`
+      : null}
+    <div class=${tall ? 'chart chart-tall' : 'chart'} hidden=${state === 'failed'}>
     ${state === 'loading' ? html`<${Spinner} label="Drawing" />` : null}
     <div class="chart-place" role="img" aria-label=${label} ref=${place}></div>
+    <div class="chart-over" aria-hidden="true" ref=${over} hidden>
+      <span class="cross-line"></span><span class="cross-line"></span><b></b><b></b>
+    </div>
+    <div class="chart-tip" aria-hidden="true" ref=${tip} hidden></div>
   </div>`;
 }
 
 /**
- * Clicks on marks and in the grid.
- * @param {Instance} chart
- * @param {{current: {onPick?: (series: string, index: number) => boolean,
- *   onPlot?: (x: number, y: number) => void}}} handlers
+ * Put the crosshair over the chart; a line outside of the view is hidden, its text stays at the edge.
+ * @param {HTMLElement} box @param {Instance | null} chart @param {Cross | null} cross @param {View | undefined} view
  */
-function listen(chart, handlers) {
+function drawCross(box, chart, cross, view) {
+  box.hidden = !chart || !cross || !view;
+  if (!chart || !cross || !view) return;
+  const [left, bottom] = chart.convertToPixel('grid', [view.x[0], view.y[0]]);
+  const [right, top] = chart.convertToPixel('grid', [view.x[1], view.y[1]]);
+  const [x, y] = chart.convertToPixel('grid', [cross.x, cross.y]);
+  const [atX, atY] = [Math.min(right, Math.max(left, x)), Math.min(bottom, Math.max(top, y))];
+  const [upright, flat, xText, yText] = /** @type {HTMLElement[]} */ ([...box.children]);
+  box.dataset.kind = cross.kind;
+  upright.hidden = Math.abs(atX - x) > 1;
+  flat.hidden = Math.abs(atY - y) > 1;
+  Object.assign(upright.style, { left: `${atX}px`, top: `${top}px`, height: `${bottom - top}px` });
+  Object.assign(flat.style, { left: `${left}px`, top: `${atY}px`, width: `${right - left}px` });
+  [xText.textContent, yText.textContent] = cross.texts;
+  Object.assign(xText.style, { left: `${atX}px`, top: `${bottom}px` });
+  Object.assign(yText.style, { left: `${left}px`, top: `${atY}px` });
+}
+
+/**
+ * Clicks on marks and in the grid, zooms, and the pointer on lines.
+ * @param {Instance} chart @param {{current: Handlers}} handlers
+ * @param {{current: HTMLElement | null}} tip @param {(view: View) => void} zoomed
+ */
+function listen(chart, handlers, tip, zoomed) {
   let picked = false;
   chart.on('click', (params) => {
-    picked = handlers.current.onPick?.(params.seriesId ?? '', params.dataIndex) ?? false;
+    picked = handlers.current.pick?.(params.seriesId ?? '', params.dataIndex) ?? false;
   });
   chart.getZr().on('click', (/** @type {{offsetX: number, offsetY: number}} */ event) => {
     // ECharts reports a mark from its own handler of this event, which runs first.
     const pixel = [event.offsetX, event.offsetY];
     if (!picked && chart.containPixel('grid', pixel)) {
       const [x, y] = chart.convertFromPixel('grid', pixel);
-      handlers.current.onPlot?.(x, y);
+      handlers.current.plot?.(x, y);
     }
     picked = false;
+  });
+  chart.on('datazoom', (params) => {
+    /** @type {Record<string, [number, number]>} */
+    const ends = {};
+    for (const { dataZoomId, start, end } of params.batch ?? [params]) {
+      if (start !== undefined) ends[dataZoomId] = [start / 100, end / 100];
+    }
+    // A zoom by this page has values instead of percentages.
+    if (Object.keys(ends).length && handlers.current.zoom) zoomed(handlers.current.zoom(ends));
+  });
+  chart.on('mouseover', ({ seriesId, event }) => {
+    const text = handlers.current.name?.(seriesId ?? '');
+    if (!tip.current || !text) return;
+    tip.current.textContent = text;
+    tip.current.hidden = false;
+    Object.assign(tip.current.style, { left: `${event.offsetX}px`, top: `${event.offsetY}px` });
+  });
+  chart.on('mouseout', () => {
+    if (tip.current) tip.current.hidden = true;
   });
 }

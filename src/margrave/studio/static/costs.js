@@ -1,16 +1,18 @@
-// The costs panel: ranges for the cost of a miss and for the prior, and the thresholds that win within them.
+// The costs panel: ranges of the cost and the prior, the thresholds that win within them, and the expected cost.
 // @ts-check
 
 import { get, query } from './api.js';
-import { CostMap, logit, ratioText, shade } from './costs_map.js';
-import { NoPositive } from './frontier.js';
-import { isMember, strategyText } from './frontier_chart.js';
-import { count, html, nameClass, Notice, percent, plural, predictedText, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
+import { CostMap, expectedCost, logit, nearestWinner, ratioText, shade, winnerAt } from './costs_map.js';
+import { stepOf } from './dialog_state.js';
+import { FocusChoice, fpLimit } from './frontier.js';
+import { errorNames, errorsOf, isMember, strategyText } from './frontier_chart.js';
+import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
 /** @typedef {[number, number]} Pair */
 /** The ranges of the cost ratio and the prior. @typedef {{costs: Pair, priors: Pair}} Ranges */
@@ -44,17 +46,26 @@ const PRIOR = {
 };
 
 /** The best thresholds when costs and priors are only known as ranges. @param {PanelProps} props */
-export const CostsPanel = ({ dialog, act }) =>
-  dialog.positive === null
-    ? html`<${NoPositive} dialog=${dialog} />`
-    : html`<${Loaded} dialog=${dialog} act=${act} />`;
+export const CostsPanel = ({ dialog, act, shared }) => html`<div class="panel-stack">
+  <div class="panel-head">
+    <h2>Costs and priors</h2>
+    <p class="muted">
+      They are rarely known exactly. Give a range for each, and see which thresholds can have the lowest cost.
+    </p>
+  </div>
+  <${FocusChoice} dialog=${dialog} shared=${shared} />
+  <${Loaded} key=${String(shared.focus)} dialog=${dialog} act=${act} label=${shared.focus} />
+</div>`;
 
-/** @param {PanelProps} props */
-function Loaded({ dialog, act }) {
-  const [ranges, setRanges] = useState(() => usual(dialog));
+/** @param {{dialog: Dialog, act: Act, label: Label}} props */
+function Loaded({ dialog, act, label }) {
+  const [ranges, setRanges] = useState(() => usual(dialog, label));
   const rested = useDebounced(ranges, 250);
   const { data, error, loading, reload } = useLoad(
-    (signal) => get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/winners`, winnersQuery(rested)), signal),
+    (signal) => {
+      const values = { ...winnersQuery(rested), positive: dialog.classes.length > 2 ? label : null };
+      return get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/winners`, values), signal);
+    },
     [dialog.id, dialog.steps.length, rested],
   );
   const winners = /** @type {Winners | null} */ (data);
@@ -68,28 +79,22 @@ function Loaded({ dialog, act }) {
     <//>`;
   }
   if (!winners) return html`<${Spinner} label="Comparing costs" />`;
-  const others = dialog.classes.filter((label) => label !== dialog.positive);
-  const other = others.length === 1 ? nameClass(others[0]) : 'others';
+  const others = dialog.classes.filter((other) => other !== label);
+  const names = errorNames({ positive: label, negative: others.length === 1 ? others[0] : null });
   return html`<div class="panel-stack" aria-busy=${loading}>
-    <div class="panel-head">
-      <h2>Costs and priors</h2>
-      <p class="muted">
-        They are rarely known exactly. Give a range for each, and see which thresholds can have the lowest cost.
-      </p>
-    </div>
     <div class="ranges">
       <${RangePair}
         id="cost"
-        legend="A miss costs, in false alarms"
+        legend="Cost of a false negative, in false positives"
         unit=""
-        hint=${`a miss: ${nameClass(dialog.positive ?? '')} predicted ${other === 'others' ? 'another class' : other}`}
+        hint=${`a false negative: ${names.fn}`}
         scale=${COST}
         value=${ranges.costs}
         onValue=${(/** @type {Pair} */ costs) => setRanges({ ...ranges, costs })}
       />
       <${RangePair}
         id="prior"
-        legend=${`Expected proportion of ${dialog.positive}`}
+        legend=${`Expected proportion of ${nameClass(label)}`}
         unit="%"
         hint=${`${percent(winners.prior)} in the tuning set`}
         scale=${PRIOR}
@@ -98,19 +103,29 @@ function Loaded({ dialog, act }) {
       />
     </div>
     ${error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null}
-    <${Result} dialog=${dialog} act=${act} winners=${winners} other=${other} />
+    <${Result} dialog=${dialog} act=${act} winners=${winners} label=${label} names=${names} />
   </div>`;
 }
 
-/** Costs within a factor of ten, and the odds of the tuning set within a factor of two. @param {Dialog} dialog @returns {Ranges} */
-function usual(dialog) {
-  const matrix = dialog.steps[0]?.after;
-  const sizes = matrix ? rowTotals(matrix) : [1, 1];
-  const at = matrix ? matrix.classes.indexOf(dialog.positive ?? '') : 0;
-  const proportion = (sizes[at] ?? 1) / sizes.reduce((sum, n) => sum + n, 0);
-  const prior = Math.min(PRIOR.most, Math.max(PRIOR.least, proportion));
+/** The number of rows of a class, and of all others. @param {Dialog} dialog @param {Label} label */
+function sizesOf(dialog, label) {
+  const totals = rowTotals(dialog.steps[0].after);
+  const own = totals[dialog.classes.indexOf(label)];
+  return { n_positive: own, n_negative: totals.reduce((sum, n) => sum + n, 0) - own };
+}
+
+/**
+ * Costs within a factor of ten, and the odds of the tuning set within a factor of two.
+ * @param {Dialog} dialog @param {Label} label @returns {Ranges}
+ */
+function usual(dialog, label) {
+  const { n_positive, n_negative } = sizesOf(dialog, label);
+  const prior = clamped(n_positive / (n_positive + n_negative), [PRIOR.least, PRIOR.most]);
   return { costs: [0.1, 10], priors: [PRIOR.from(logit(prior) - Math.LN2), PRIOR.from(logit(prior) + Math.LN2)] };
 }
+
+/** @param {number} value @param {Pair} range */
+const clamped = (value, [low, high]) => Math.min(high, Math.max(low, value));
 
 /** @param {Ranges} ranges */
 const winnersQuery = ({ costs, priors }) => ({
@@ -189,21 +204,32 @@ function EndField({ id, label, scale, value, onValue }) {
   />`;
 }
 
-/** @param {{dialog: Dialog, act: Act, winners: Winners, other: string}} props */
-function Result({ dialog, act, winners, other }) {
+/**
+ * @param {{dialog: Dialog, act: Act, winners: Winners, label: Label, names: {fp: string, fn: string}}} props
+ */
+function Result({ dialog, act, winners, label, names }) {
   const [hot, setHot] = useState(/** @type {number | null} */ (null));
+  const [wanted, setWanted] = useState({ cost: 1, prior: winners.prior });
+  const point = { cost: clamped(wanted.cost, winners.costs), prior: clamped(wanted.prior, winners.priors) };
   const shown = winners.winners;
+  const sizes = sizesOf(dialog, label);
+  const here = errorsOf((stepOf(dialog, dialog.position) ?? dialog.steps[0]).after, label);
+  const nearest = nearestWinner(shown, here, sizes);
   const slopes = [shown[0].low, shown[shown.length - 1].high ?? Infinity];
   /** @param {Winner} winner */
   const fraction = ({ low, high }) => (slopes[1] > slopes[0] ? Math.log((high ?? Infinity) / low) / Math.log(slopes[1] / slopes[0]) : 1);
   useEffect(() => setHot(null), [shown]);
   return html`<${CostMap}
       winners=${winners}
-      costLabel="cost of a miss, in false alarms"
-      priorLabel=${`proportion of ${dialog.positive}`}
+      costLabel="cost of a false negative, in false positives"
+      priorLabel=${`proportion of ${nameClass(label)}`}
+      here=${nearest}
+      point=${point}
+      onPoint=${setWanted}
       hot=${hot}
       onHot=${setHot}
     />
+    <${Expected} dialog=${dialog} winners=${winners} label=${label} sizes=${sizes} here=${here} point=${point} onPoint=${setWanted} />
     <p>
       ${shown.length === 1
         ? 'One threshold has the lowest cost everywhere in these ranges.'
@@ -213,12 +239,12 @@ function Result({ dialog, act, winners, other }) {
       <table class="table table-tight">
         <thead>
           <tr>
-            <th scope="col"><span class="hidden">Colour in the map</span></th>
-            <th scope="col" class="number">${other} ${predictedText(dialog.positive)}</th>
-            <th scope="col" class="number">${dialog.positive} missed</th>
+            <th scope="col"><span class="hidden">Number in the map</span></th>
+            <th scope="col" class="number">${names.fp}</th>
+            <th scope="col" class="number">${names.fn}</th>
             <th scope="col">Strategy</th>
             <th scope="col">Wins in</th>
-            <th scope="col"><span class="hidden">Ask</span></th>
+            <th scope="col"><span class="hidden">Apply</span></th>
           </tr>
         </thead>
         <tbody onMouseLeave=${() => setHot(null)}>
@@ -228,10 +254,21 @@ function Result({ dialog, act, winners, other }) {
               onMouseEnter=${() => setHot(place)}
               onFocusin=${() => setHot(place)}
             >
-              <td><span class="key key-side" style=${{ background: shade(place, shown.length) }}></span></td>
+              <td>
+                <span class="cost-key">
+                  <span class="key key-side" style=${{ background: shade(place) }}></span>${place + 1}
+                </span>
+              </td>
               <td class="number">${count(winner.fp)}</td>
               <td class="number">${count(winner.fn)}</td>
-              <td>${strategyText(winner.name)}</td>
+              <td>
+                ${strategyText(winner.name)}
+                ${place === nearest
+                  ? html`<br /><span class="muted small">${
+                      winner.fp === here.fp && winner.fn === here.fn ? 'current step' : 'nearest to the current step'
+                    }</span>`
+                  : null}
+              </td>
               <td>
                 <span class="meter">
                   <span class="meter-track" aria-hidden="true">
@@ -245,10 +282,10 @@ function Result({ dialog, act, winners, other }) {
                   type="button"
                   class="button-quiet button-small"
                   disabled=${act.busy}
-                  aria-label=${`Ask for at most ${winner.fp} ${other} ${predictedText(dialog.positive)}`}
-                  onClick=${() => act.prefer([`fp <= ${winner.fp}`], { keep: false })}
+                  aria-label=${`Apply: at most ${count(winner.fp)} ${names.fp}`}
+                  onClick=${() => act.prefer([fpLimit(dialog, label, winner.fp)], { keep: false })}
                 >
-                  Ask
+                  Apply
                 </button>
               </td>
             </tr>`,
@@ -259,7 +296,46 @@ function Result({ dialog, act, winners, other }) {
     <p class="muted small">
       “Wins in” is the fraction of the range of slopes from ${ratioText(slopes[0])} to ${ratioText(slopes[1])}, on a
       logarithmic scale.${shown.some((winner) => isMember(winner.name))
-        ? ' Single members are shown for comparison: a request moves the decision of the committee, which may miss a few more.'
+        ? ' Single members are shown for comparison: a request moves the decision of the committee, which may have a few more false negatives.'
         : ''}
     </p>`;
+}
+
+/**
+ * The expected cost of the current step and of the best threshold, for one cost and one prior.
+ * @param {{dialog: Dialog, winners: Winners, label: Label, sizes: import('./costs_map.js').Sizes,
+ *   here: {fp: number, fn: number}, point: {cost: number, prior: number},
+ *   onPoint: (point: {cost: number, prior: number}) => void}} props
+ */
+function Expected({ dialog, winners, label, sizes, here, point, onPoint }) {
+  const best = winners.winners[winnerAt(winners.winners, (point.prior / (1 - point.prior)) * point.cost)];
+  /** Per 1,000 rows, as text. @param {{fp: number, fn: number}} one */
+  const shown = (one) => String(Number((1000 * expectedCost(one, sizes, point.cost, point.prior)).toPrecision(3)));
+  const name = nameClass(label);
+  return html`<section class="expected" aria-label="Expected cost">
+    <div class="ask-words">
+      <label for="point-cost">If a false negative costs</label>
+      <${EndField} id="point-cost" label="Cost of a false negative" scale=${COST} value=${point.cost} onValue=${(/** @type {number} */ cost) => onPoint({ ...point, cost })} />
+      <span>false positives, and</span>
+      <${EndField} id="point-prior" label=${`Proportion of ${name}, in percent`} scale=${PRIOR} value=${point.prior} onValue=${(/** @type {number} */ prior) => onPoint({ ...point, prior })} />
+      <span>% of the rows are ${name}:</span>
+    </div>
+    <dl aria-live="polite">
+      <div>
+        <dt>Current step</dt>
+        <dd>${shown(here)}<small>step ${dialog.position}: ${count(here.fp)} false positives, ${count(here.fn)} false negatives</small></dd>
+      </div>
+      <div>
+        <dt>Best threshold</dt>
+        <dd>
+          ${shown(best)}<small>number ${winners.winners.indexOf(best) + 1}: ${count(best.fp)} false positives, ${count(best.fn)} false negatives</small>
+        </dd>
+      </div>
+    </dl>
+    <p class="muted small">
+      Expected cost per 1,000 rows, in units of one false positive: 1,000 × ((1 − p) × false positive rate + p × c ×
+      false negative rate), for the proportion p and the cost c of a false negative. A rejected row costs nothing here.
+      Click the map to choose c and p.
+    </p>
+  </section>`;
 }

@@ -22,9 +22,41 @@ export const logit = (p) => Math.log(p / (1 - p));
 /** A ratio with few digits: 0.05, 1.5, 20. @param {number} ratio */
 export const ratioText = (ratio) => String(Number(ratio.toPrecision(2)));
 
-/** The colour of a winner, from few false alarms to few misses. @param {number} place @param {number} n */
-export const shade = (place, n) =>
-  `color-mix(in srgb, var(--accent) ${Math.round(8 + (72 * place) / Math.max(1, n - 1))}%, var(--surface))`;
+/** The colour of a winner: neighbours differ in lightness, for readers who confuse hues. @param {number} place */
+export const shade = (place) => `var(--map-${place % 8})`;
+
+/** The number of rows of the class, and of all others. @typedef {{n_positive: number, n_negative: number}} Sizes */
+
+/**
+ * The expected cost of a row, in false positives: (1 − prior) × fp rate + prior × cost × fn rate.
+ * @param {{fp: number, fn: number}} point @param {Sizes} sizes @param {number} cost of a false negative
+ * @param {number} prior the expected proportion of the class
+ */
+export const expectedCost = ({ fp, fn }, { n_positive, n_negative }, cost, prior) =>
+  ((1 - prior) * fp) / n_negative + (prior * cost * fn) / n_positive;
+
+/**
+ * The index of the winner at a slope, prior × cost / (1 − prior).
+ * @param {Winners["winners"]} winners @param {number} slope
+ */
+export function winnerAt(winners, slope) {
+  const found = winners.findIndex(({ high }) => high === null || slope <= high);
+  return found < 0 ? winners.length - 1 : found;
+}
+
+/**
+ * The index of the winner in whose range a point costs least, compared with the winner.
+ * @param {Winners["winners"]} winners @param {{fp: number, fn: number}} point @param {Sizes} sizes
+ */
+export function nearestWinner(winners, point, { n_positive, n_negative }) {
+  const ratios = winners.map((winner) => {
+    const slope = Math.sqrt(winner.low * (winner.high ?? winner.low));
+    /** @param {{fp: number, fn: number}} one */
+    const at = ({ fp, fn }) => fp / n_negative + (slope * fn) / n_positive;
+    return at(point) === at(winner) ? 1 : at(point) / at(winner);
+  });
+  return ratios.indexOf(Math.min(...ratios));
+}
 
 /**
  * The part of the unit square where `at` is not negative; `at` is linear.
@@ -77,24 +109,38 @@ function thinned(ticks, apart) {
 }
 
 /**
- * The map of the ranges; `hot` is the highlighted winner.
- * @param {{winners: Winners, costLabel: string, priorLabel: string, hot: number | null,
- *   onHot: (place: number | null) => void}} props
+ * The middle of a polygon, and its area divided by its length.
+ * @param {Pair[]} corners
  */
-export function CostMap({ winners, costLabel, priorLabel, hot, onHot }) {
-  const [place, width] = useWidth();
-  return html`<div class="cost-map" ref=${place}>
-    ${width > 2 * LEFT
-      ? html`<${Drawn} winners=${winners} costLabel=${costLabel} priorLabel=${priorLabel} hot=${hot} onHot=${onHot} width=${width} />`
-      : null}
-  </div>`;
+function middle(corners) {
+  let area = 0;
+  let length = 0;
+  corners.forEach(([x, y], place) => {
+    const [u, v] = corners[(place + 1) % corners.length];
+    area += (x * v - u * y) / 2;
+    for (const [a, b] of corners) length = Math.max(length, Math.hypot(a - x, b - y));
+  });
+  const mean = (/** @type {0 | 1} */ axis) => corners.reduce((sum, one) => sum + one[axis], 0) / corners.length;
+  return { x: mean(0), y: mean(1), wide: Math.abs(area) / Math.max(1, length) };
 }
 
 /**
- * @param {{winners: Winners, costLabel: string, priorLabel: string, hot: number | null,
- *   onHot: (place: number | null) => void, width: number}} props
+ * `here` is the winner nearest to the current step, `hot` the highlighted one, `point` the chosen cost and prior.
+ * @typedef {{winners: Winners, costLabel: string, priorLabel: string, here: number,
+ *   point: {cost: number, prior: number}, onPoint: (point: {cost: number, prior: number}) => void,
+ *   hot: number | null, onHot: (place: number | null) => void}} MapProps
  */
-function Drawn({ winners, costLabel, priorLabel, hot, onHot, width }) {
+
+/** The map of the ranges. @param {MapProps} props */
+export function CostMap(props) {
+  const [place, width] = useWidth();
+  return html`<div class="cost-map" ref=${place}>
+    ${width > 2 * LEFT ? html`<${Drawn} ...${props} width=${width} />` : null}
+  </div>`;
+}
+
+/** @param {MapProps & {width: number}} props */
+function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHot, width }) {
   const { costs, priors, winners: won, prior } = winners;
   /** @type {Ground} */
   const ground = { x: [Math.log(costs[0]), Math.log(costs[1])], y: [logit(priors[0]), logit(priors[1])] };
@@ -118,12 +164,24 @@ function Drawn({ winners, costLabel, priorLabel, hot, onHot, width }) {
     .filter(({ at }) => inside(at))
     .map(({ at, text }) => ({ at: py(at), text }));
   const known = along(ground.y, logit(prior));
-  const shapes = regions(won, ground);
+  const shapes = regions(won, ground).map((corners) => corners.map(([u, v]) => /** @type {Pair} */ ([px(u), py(v)])));
+  /** @param {Pair[]} corners */
+  const path = (corners) => `M${corners.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L')}Z`;
+  /** @param {MouseEvent} event */
+  const choose = (event) => {
+    const box = /** @type {SVGElement} */ (event.currentTarget).getBoundingClientRect();
+    const u = Math.min(1, Math.max(0, (event.clientX - box.left - LEFT) / wide));
+    const v = Math.min(1, Math.max(0, 1 - (event.clientY - box.top - TOP) / high));
+    const odds = ground.y[0] + v * (ground.y[1] - ground.y[0]);
+    onPoint({ cost: Math.exp(ground.x[0] + u * (ground.x[1] - ground.x[0])), prior: 1 / (1 + Math.exp(-odds)) });
+  };
   return html`<svg
     width=${width}
     height=${HEIGHT}
     viewBox=${`0 0 ${width} ${HEIGHT}`}
+    class="map-area"
     role="img"
+    onClick=${choose}
     aria-label=${`${won.length} thresholds win somewhere; the table below lists them.`}
   >
     ${shapes.map((corners, at) =>
@@ -131,22 +189,33 @@ function Drawn({ winners, costLabel, priorLabel, hot, onHot, width }) {
         ? null
         : html`<path
             class=${hot === at ? 'map-part map-hot' : 'map-part'}
-            d=${`M${corners.map(([u, v]) => `${px(u).toFixed(1)} ${py(v).toFixed(1)}`).join('L')}Z`}
-            style=${{ fill: shade(at, won.length) }}
+            d=${path(corners)}
+            style=${{ fill: shade(at) }}
             onMouseEnter=${() => onHot(at)}
             onMouseLeave=${() => onHot(null)}
           />`,
     )}
     ${hot !== null && shapes[hot]?.length > 2
-      ? html`<path
-          class="map-edge"
-          d=${`M${shapes[hot].map(([u, v]) => `${px(u).toFixed(1)} ${py(v).toFixed(1)}`).join('L')}Z`}
-        />`
+      ? html`<path class="map-edge" d=${path(shapes[hot])} />`
       : null}
     ${inside(known) && !one(priors)
       ? html`<line class="map-known" x1=${px(0)} x2=${px(1)} y1=${py(known)} y2=${py(known)} />
           <text class="map-note" x=${px(1) - 6} y=${py(known) + (known > 0.5 ? 14 : -6)}>as in the tuning set</text>`
       : null}
+    ${shapes.map((corners, at) => {
+      const { x, y, wide: room } = middle(corners);
+      if (corners.length < 3) return null;
+      const side = x < LEFT + 50 ? 'map-start' : x > LEFT + wide - 50 ? 'map-end' : '';
+      if (at === here)
+        return html`<text class=${`map-here ${side}`} x=${x} y=${y + 4}>${at + 1}: you are here</text>`;
+      return room > 14 ? html`<text class="map-number" x=${x} y=${y + 4}>${at + 1}</text>` : null;
+    })}
+    <circle
+      class="map-point"
+      cx=${px(along(ground.x, Math.log(point.cost)))}
+      cy=${py(along(ground.y, logit(point.prior)))}
+      r="6"
+    />
     <rect class="map-frame" x=${px(0)} y=${py(1)} width=${wide} height=${high} />
     ${thinned(costTicks, 34).map(({ at, text }) => html`<text class="map-tick" x=${at} y=${py(0) + 16}>${text}</text>`)}
     ${thinned(priorTicks, 18).map(({ at, text }) => html`<text class="map-tick map-side" x=${LEFT - 7} y=${at + 4}>${text}</text>`)}

@@ -17,6 +17,7 @@ import {
   useRef,
   useState,
 } from './kit.js';
+import { ChangedRows } from './changed_rows.js';
 import { stepOf, useDialog, useFocus, useFrontier } from './dialog_state.js';
 import { MatrixCard } from './matrix.js';
 import { Training } from './start_training.js';
@@ -31,6 +32,7 @@ import { Trail } from './trail.js';
 /** @typedef {import('./types.js').Preview} Preview */
 /** @typedef {import('./types.js').Reply} Reply */
 /** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').StepPair} StepPair */
 
 /** @type {{id: string, name: string, load: () => Promise<any>, part: string, applies?: (dialog: Dialog) => boolean}[]} */
 const TABS = [
@@ -199,7 +201,7 @@ function About({ dialog }) {
 
 /**
  * Undo and redo by key, unless a field has the focus.
- * @param {Dialog | null} dialog @param {Omit<Act, "showRows" | "cell">} act
+ * @param {Dialog | null} dialog @param {Omit<Act, "showRows" | "cell" | "showChanges">} act
  */
 function useKeys(dialog, act) {
   useEffect(() => {
@@ -223,7 +225,7 @@ function useKeys(dialog, act) {
 
 /** @param {Dialog} dialog */
 const usualTab = (dialog) =>
-  dialog.kind === 'program' ? 'program' : dialog.positive === null ? 'members' : 'frontier';
+  dialog.kind === 'program' ? 'program' : 'frontier';
 
 /**
  * A trained dialog: the matrix and the trail, and the panels as tabs.
@@ -269,10 +271,18 @@ export function DialogPage({ id, share, tab }) {
   const held = useDialog(id);
   const { dialog, error, job, reply, problem, stop, forget } = held;
   const [cell, setCell] = useState(/** @type {CellChoice | null} */ (null));
+  const [changes, setChanges] = useState(/** @type {StepPair | null} */ (null));
   const choose = useCallback(
     (/** @type {string} */ to) =>
       location.replace(`#/${[...(share ? ['s', id, share] : ['d', id]), to].map(encodeURIComponent).join('/')}`),
     [id, share],
+  );
+  const open = useCallback(
+    (/** @type {string} */ to) => {
+      setCell(null); // a tab that the user opens does not scroll to the rows of a cell
+      choose(to);
+    },
+    [choose],
   );
   const act = useMemo(
     () => ({
@@ -283,6 +293,7 @@ export function DialogPage({ id, share, tab }) {
         setCell({ ...chosen });
         choose('members');
       },
+      showChanges: (/** @type {StepPair} */ pair) => setChanges({ ...pair }),
     }),
     [held.act, dialog?.read_only, cell, choose],
   );
@@ -342,8 +353,13 @@ export function DialogPage({ id, share, tab }) {
           act=${act}
           stop=${stop}
           tab=${tab || usualTab(dialog)}
-          open=${choose}
+          open=${open}
         />`
+    }
+    ${
+      changes && dialog.state === 'ready'
+        ? html`<${ChangedRows} key=${id} dialog=${dialog} pair=${changes} close=${() => setChanges(null)} />`
+        : null
     }
   </div>`;
 }

@@ -49,7 +49,7 @@ const isActive = (job) => job !== null && (job.state === 'waiting' || job.state 
 
 /**
  * @param {string} id
- * @returns {Held & {act: Omit<Act, "showRows" | "cell">, stop: () => Promise<void>, forget: () => void}}
+ * @returns {Held & {act: Omit<Act, "showRows" | "cell" | "showChanges">, stop: () => Promise<void>, forget: () => void}}
  */
 export function useDialog(id) {
   const path = `/api/dialogs/${encodeURIComponent(id)}`;

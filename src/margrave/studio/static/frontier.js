@@ -1,42 +1,66 @@
 // The frontier panel: all reachable trade-offs, the steps so far, and a form to request a point.
 // @ts-check
 
-import { get } from './api.js';
-import { Chart } from './charts.js';
+import { Chart, chartFile } from './charts.js';
 import { stepOf } from './dialog_state.js';
-import { alarmsText, frontierOption, isMember, missesText, mistakes, stepPoints, strategyText, visited, within } from './frontier_chart.js';
-import { count, Empty, html, Notice, plural, rate, sentence, Spinner, useCallback, useEffect, useLoad, useMemo, useState } from './kit.js';
+import {
+  curveId,
+  curveName,
+  errorNames,
+  fnText,
+  fpText,
+  frontierCsv,
+  frontierOption,
+  inView,
+  isMember,
+  scaled,
+  stepPoints,
+  strategyText,
+  viewOf,
+  visited,
+  within,
+} from './frontier_chart.js';
+import {
+  Field,
+  Icon,
+  Notice,
+  Spinner,
+  count,
+  html,
+  plural,
+  rate,
+  saveFile,
+  sentence,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from './kit.js';
+import { quoted } from './program_words.js';
 
+/** @typedef {import('./charts.js').View} View */
 /** @typedef {import('./frontier_chart.js').Frontier} Frontier */
-/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./frontier_chart.js').Part} Part */
 /** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
-/** @typedef {import('./frontier_chart.js').Zoom} Zoom */
+/** @typedef {import('./types.js').Preview} Preview */
+/** @typedef {import('./types.js').Shared} Shared */
 
-/** @type {{name: Zoom, text: string}[]} */
-const ZOOMS = [
-  { name: 'steps', text: 'All steps' },
+/** @type {{name: Part, text: string}[]} */
+const PARTS = [
   { name: 'here', text: 'Near this step' },
+  { name: 'steps', text: 'All steps' },
   { name: 'whole', text: 'Everything' },
 ];
 
-/** The part of the plot that a dialog shows, which lasts while another tab is open. @type {Map<string, Zoom>} */
-const zooms = new Map();
-
 /** The reachable trade-offs. @param {PanelProps} props */
-export const FrontierPanel = ({ dialog, act }) =>
-  dialog.positive === null
-    ? html`<${NoPositive} dialog=${dialog} />`
-    : html`<${Loaded} dialog=${dialog} act=${act} />`;
-
-/** @param {PanelProps} props */
-function Loaded({ dialog, act }) {
-  const { data, error, loading, reload } = useLoad(
-    (signal) => get(`/api/dialogs/${encodeURIComponent(dialog.id)}/frontier`, signal),
-    [dialog.id, dialog.steps.length],
-  );
+export function FrontierPanel({ dialog, act, shared }) {
+  const { data, error, loading, reload } = shared.frontier;
   const frontier = useMemo(
-    () => (data ? /** @type {Frontier} */ ({ ...data, trajectory: visited(dialog) }) : null),
+    () => (data ? /** @type {Frontier} */ ({ ...data, trajectory: visited(dialog, data.positive) }) : null),
     [data, dialog.steps],
   );
   if (error && !frontier) {
@@ -50,44 +74,94 @@ function Loaded({ dialog, act }) {
   }
   if (!frontier) return html`<${Spinner} label="Computing the frontier" />`;
   return html`<${Drawn}
+    key=${String(frontier.positive)}
     dialog=${dialog}
     act=${act}
+    shared=${shared}
     frontier=${frontier}
     loading=${loading}
   />`;
 }
 
-/** Without a positive class there are no false alarms and misses. @param {{dialog: Dialog}} props */
-export function NoPositive({ dialog }) {
-  const classes = dialog.classes.map(String).join(', ');
-  return html`<${Empty}
-    title="This view needs a positive class"
-    action=${dialog.table
-      ? html`<a class="button" href=${`#/new/${encodeURIComponent(dialog.table.id)}`}>
-          Start again with a positive class
-        </a>`
-      : null}
+/**
+ * The choice of the class whose errors are shown; for two classes there is none.
+ * @param {{dialog: Dialog, shared: Shared}} props
+ */
+export function FocusChoice({ dialog, shared }) {
+  if (dialog.classes.length < 3) return null;
+  return html`<${Field}
+    id="focus"
+    label="Class in focus"
+    hint="False positives are rows of the other classes with this prediction. False negatives are rows of this class with another one."
   >
-    This dialog has ${dialog.classes.length} classes (${classes}) and no positive class. False alarms and misses are
-    defined for one class against all others.
+    <select
+      id="focus"
+      value=${String(dialog.classes.indexOf(shared.focus))}
+      onChange=${(/** @type {any} */ event) => shared.setFocus(dialog.classes[Number(event.currentTarget.value)])}
+    >
+      ${dialog.classes.map((label, place) => html`<option value=${String(place)}>${String(label)}</option>`)}
+    </select>
   <//>`;
 }
 
 /**
- * @param {{dialog: Dialog, act: Act, frontier: Frontier, loading: boolean}} props
+ * A limit on the false positives of a class, as a preference.
+ * @param {Dialog} dialog @param {Label} label @param {number} limit
  */
-function Drawn({ dialog, act, frontier, loading }) {
-  const here = stepOf(dialog, dialog.position);
-  const [zoom, setZoom] = useState(zooms.get(dialog.id) ?? /** @type {Zoom} */ ('steps'));
-  useEffect(() => void zooms.set(dialog.id, zoom), [dialog.id, zoom]);
-  const [limit, setLimit] = useState(here?.fp ?? 0);
-  useEffect(() => setLimit(here?.fp ?? 0), [dialog.position]);
-  const chosen = frontier.best[within(frontier.best, limit)];
+export const fpLimit = (dialog, label, limit) =>
+  dialog.classes.length === 2 ? `fp <= ${limit}` : `fp(${quoted(label)}) <= ${limit}`;
+
+/** @param {Dialog} dialog @param {Frontier} frontier */
+const currentStep = (dialog, frontier) =>
+  frontier.trajectory.find((step) => step.step === dialog.position) ?? frontier.trajectory[0];
+
+/** The view that was last shown; null if there is none. @param {string} key @param {Frontier} frontier @returns {View | null} */
+function storedView(key, frontier) {
+  try {
+    const { x, y } = JSON.parse(localStorage.getItem(key) ?? '');
+    /** @param {[number, number]} range @param {number} all */
+    const fits = ([low, high], all) => low >= 0 && low < high && high <= all;
+    return fits(x, frontier.n_negative) && fits(y, frontier.n_positive) ? { x, y } : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The shown part of the plane: near the current step at first, then as the user left it while the step is in it.
+ * @param {Dialog} dialog @param {Frontier} frontier @returns {[View, (view: View) => void]}
+ */
+function useView(dialog, frontier) {
+  const key = `margrave-view-${dialog.id}-${frontier.positive}`;
+  const near = () => viewOf(frontier, 'here', dialog.position);
+  const [view, setView] = useState(() => storedView(key, frontier) ?? near());
+  const here = currentStep(dialog, frontier);
+  useEffect(() => {
+    if (!inView(view, here)) setView(near());
+  }, [here.fp, here.fn]);
+  useEffect(() => localStorage.setItem(key, JSON.stringify(view)), [key, view]);
+  return [view, setView];
+}
+
+/**
+ * @param {PanelProps & {frontier: Frontier, loading: boolean}} props
+ */
+function Drawn({ dialog, act, shared, frontier, loading }) {
+  const here = currentStep(dialog, frontier);
+  const [view, setView] = useView(dialog, frontier);
+  const shown = useRef(view);
+  shown.current = view;
+  const [limit, setLimit] = useState(here.fp);
+  useEffect(() => setLimit(here.fp), [dialog.position]);
+  const [hot, setHot] = useState(/** @type {string | null} */ (null));
+  const title = useCallback((/** @type {number} */ step) => titleOf(dialog, step), [dialog.steps]);
   const option = useCallback(
-    (/** @type {any} */ colours) =>
-      frontierOption(colours, frontier, zoom, dialog.position, chosen, (step) => titleOf(dialog, step)),
-    [frontier, zoom, dialog.position, chosen, dialog.steps],
+    (/** @type {any} */ c, /** @type {number} */ width) =>
+      frontierOption(c, width, frontier, () => shown.current, dialog.position, title),
+    [frontier, dialog.position, title],
   );
+  const chosen = frontier.best[within(frontier.best, limit)];
+  const cross = useMemo(() => crossOf(shared.preview, chosen), [shared.preview, chosen]);
 
   /** @param {string} series @param {number} index */
   const pick = (series, index) => {
@@ -98,29 +172,69 @@ function Drawn({ dialog, act, frontier, loading }) {
   };
   /** @param {number} x */
   const plot = (x) => setLimit(frontier.best[within(frontier.best, x + 0.5)].fp);
+  /** @param {Record<string, [number, number]>} ends */
+  const zoom = (ends) => {
+    /** @param {[number, number]} range @param {number} all @returns {[number, number]} */
+    const range = ([low, high], all) => [low * all, high * all];
+    const next = {
+      x: ends.x ? range(ends.x, frontier.n_negative) : shown.current.x,
+      y: ends.y ? range(ends.y, frontier.n_positive) : shown.current.y,
+    };
+    shown.current = next; // the ends of the axes may come one after the other
+    setView(next);
+    return next;
+  };
+  // A preview only moves the crosshair: the rest stays as it is.
+  const below = useMemo(
+    () => html`<${Legend} frontier=${frontier} onHot=${setHot} />
+      <${Exports} dialog=${dialog} frontier=${frontier} view=${shown} title=${title} />
+      <${AskBar} dialog=${dialog} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
+      ${dialog.steps.some((step) => step.after.counts.some((row) => row[row.length - 1] > 0))
+        ? html`<p class="muted">
+            The lines show decisions that reject nothing. A step that rejects some rows may lie below them.
+          </p>`
+        : null}
+      <${Tables} frontier=${frontier} dialog=${dialog} act=${act} />`,
+    [dialog, frontier, title, limit, act],
+  );
+  const on = { pick, plot, zoom, name: (/** @type {string} */ series) => curveName(frontier, series) };
 
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">
-      <h2>Reachable trade-offs</h2>
-      <${ZoomChoice} zoom=${zoom} onZoom=${setZoom} />
-      <p class="muted">All thresholds of all strategies. Click the point you want; lower and further left is better.</p>
+      <div>
+        <h2>Reachable trade-offs</h2>
+        <p class="muted">Each point is a model you can have.</p>
+      </div>
+      <${ViewChoice} frontier=${frontier} position=${dialog.position} here=${here} view=${view} onView=${setView} />
+      <p class="muted small">
+        Lower and further left is better. Click a point to choose it. Drag to move the chart; Ctrl and the wheel, or
+        two fingers, zoom.
+      </p>
     </div>
+    <${FocusChoice} dialog=${dialog} shared=${shared} />
     <${Chart}
       option=${option}
       label=${describeChart(frontier, dialog.position)}
       tall=${true}
-      onPick=${pick}
-      onPlot=${plot}
+      view=${view}
+      cross=${cross}
+      hot=${hot}
+      on=${on}
     />
-    <${Legend} />
-    <${AskBar} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
-    ${dialog.steps.some((step) => step.after.counts.some((row) => row[row.length - 1] > 0))
-      ? html`<p class="muted">
-          The lines show decisions that reject nothing. A step that rejects some rows may lie below them.
-        </p>`
-      : null}
-    <${Tables} frontier=${frontier} dialog=${dialog} act=${act} />
+    ${below}
   </div>`;
+}
+
+/**
+ * The crosshair: the point that the edited limits would reach, otherwise the chosen point.
+ * @param {Preview | null} preview @param {{fp: number, fn: number}} chosen
+ * @returns {import('./charts.js').Cross}
+ */
+function crossOf(preview, chosen) {
+  const { fp, fn } = preview ?? chosen;
+  const about = preview?.approximate ? '≈ ' : '';
+  const kind = !preview ? 'chosen' : preview.reachable ? 'preview' : 'unreachable';
+  return { x: fp, y: fn, texts: [`${about}${count(fp)}`, `${about}${count(fn)}`], kind };
 }
 
 /** The request or the strategy of a step. @param {Dialog} dialog @param {number} number */
@@ -131,47 +245,124 @@ function titleOf(dialog, number) {
 
 /** The chart in words, for screen readers. @param {Frontier} frontier @param {number} position */
 function describeChart(frontier, position) {
-  const names = mistakes(frontier);
+  const names = errorNames(frontier);
   const at = frontier.trajectory.find((step) => step.step === position);
   const current = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
   return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'strategy', 'strategies')}.${current}`;
 }
 
-/** @param {{zoom: Zoom, onZoom: (zoom: Zoom) => void}} props */
-function ZoomChoice({ zoom, onZoom }) {
+/**
+ * Which part of the plane is shown.
+ * @param {{frontier: Frontier, position: number, here: {fp: number, fn: number}, view: View,
+ *   onView: (view: View) => void}} props
+ */
+function ViewChoice({ frontier, position, here, view, onView }) {
+  /** @param {number} factor */
+  const zoom = (factor) =>
+    onView({
+      x: scaled(view.x, factor, here.fp, frontier.n_negative),
+      y: scaled(view.y, factor, here.fn, frontier.n_positive),
+    });
   return html`<div class="switch" role="group" aria-label="Part of the plot">
-    ${ZOOMS.map(
-      ({ name, text }) => html`<button
+    <button type="button" aria-label="Zoom in" title="Zoom in" onClick=${() => zoom(1 / 1.5)}><${Icon} name="plus" /></button>
+    <button type="button" aria-label="Zoom out" title="Zoom out" onClick=${() => zoom(1.5)}><${Icon} name="minus" /></button>
+    ${PARTS.map(({ name, text }) => {
+      const part = viewOf(frontier, name, position);
+      return html`<button
         type="button"
-        aria-pressed=${zoom === name}
-        onClick=${() => onZoom(name)}
+        aria-pressed=${JSON.stringify(part) === JSON.stringify(view)}
+        onClick=${() => onView(part)}
       >
         ${text}
-      </button>`,
-    )}
+      </button>`;
+    })}
   </div>`;
 }
 
-const Legend = () =>
+/** The marks, and the curves by name. @param {{frontier: Frontier, onHot: (series: string | null) => void}} props */
+const Legend = ({ frontier, onHot }) =>
   html`<ul class="legend" aria-hidden="true">
     <li><span class="key key-best"></span>the best</li>
-    <li><span class="key key-strategy"></span>each strategy</li>
     <li><span class="key key-hull"></span>lowest cost for some costs</li>
     <li><span class="key key-step">1</span>step</li>
     <li><span class="key key-step key-unmet">2</span>not met</li>
     <li><span class="key key-step key-here">3</span>current step</li>
+    ${frontier.curves.map(
+      (curve, place) => html`<li
+        class="legend-curve"
+        onMouseEnter=${() => onHot(curveId(place))}
+        onMouseLeave=${() => onHot(null)}
+      >
+        <span class="key key-strategy"></span>${strategyText(curve.name)}
+      </li>`,
+    )}
   </ul>`;
 
 /**
- * The limit as a number and a slider, the smallest number of misses, and the button to request it.
- * @param {{frontier: Frontier, limit: number, onLimit: (limit: number) => void, act: Act}} props
+ * Buttons that save what the chart shows.
+ * @param {{dialog: Dialog, frontier: Frontier, view: {current: View}, title: (step: number) => string}} props
  */
-function AskBar({ frontier, limit, onLimit, act }) {
+function Exports({ dialog, frontier, view, title }) {
+  const [problem, setProblem] = useState('');
+  /** @param {"png" | "svg"} kind */
+  const picture = (kind) => {
+    const width = 960;
+    /** @param {import('./charts.js').Colours} c */
+    const option = (c) => {
+      const drawn = frontierOption(c, width, frontier, () => view.current, dialog.position, title);
+      return {
+        ...drawn,
+        grid: { ...drawn.grid, top: 92 },
+        title: {
+          text: 'Reachable trade-offs',
+          subtext: dialog.title,
+          textStyle: { color: c.ink, fontSize: 16, fontFamily: c.font },
+          subtextStyle: { color: c.muted, fontSize: 12, fontFamily: c.font },
+        },
+      };
+    };
+    return chartFile(kind, option, width, 600);
+  };
+  const csv = async () => new Blob([frontierCsv(frontier, title)], { type: 'text/csv' });
+  /** @param {() => Promise<Blob>} make @param {string} ending */
+  const save = async (make, ending) => {
+    setProblem('');
+    try {
+      saveFile(await make(), `trade-offs.${ending}`);
+    } catch (error) {
+      setProblem(sentence(error));
+    }
+  };
+  return html`<div class="exports" role="group" aria-label="Save the chart">
+    <span class="muted small">Save as</span>
+    ${/** @type {[string, string, () => Promise<Blob>][]} */ ([
+      ['PNG', 'png', () => picture('png')],
+      ['SVG', 'svg', () => picture('svg')],
+      ['CSV', 'csv', csv],
+    ]).map(
+      ([text, ending, make]) => html`<button
+        type="button"
+        class="button-quiet button-small"
+        aria-label=${`Save the chart as ${text}`}
+        onClick=${() => save(make, ending)}
+      >
+        ${text}
+      </button>`,
+    )}
+    ${problem ? html`<span class="bad small" role="alert">${problem}</span>` : null}
+  </div>`;
+}
+
+/**
+ * The limit as a number and a slider, the fewest false negatives, and the button to request it.
+ * @param {{dialog: Dialog, frontier: Frontier, limit: number, onLimit: (limit: number) => void, act: Act}} props
+ */
+function AskBar({ dialog, frontier, limit, onLimit, act }) {
   const { best } = frontier;
   const place = within(best, limit);
   const point = best[place];
   const own = committee(frontier, limit);
-  const cost = `${missesText(frontier, point.fn)} (${rate(point.fn, frontier.n_positive)})`;
+  const cost = `${fnText(frontier, point.fn)} (${rate(point.fn, frontier.n_positive)})`;
   /** @param {any} event */
   const type = (event) => {
     const typed = Math.round(Number(event.currentTarget.value));
@@ -184,7 +375,7 @@ function AskBar({ frontier, limit, onLimit, act }) {
   /** @param {Event} event */
   const ask = (event) => {
     event.preventDefault();
-    act.prefer([`fp <= ${limit}`], { keep: false });
+    act.prefer([fpLimit(dialog, frontier.positive, limit)], { keep: false });
   };
   return html`<form class="ask-bar" onSubmit=${ask}>
     <div class="ask-words">
@@ -199,7 +390,7 @@ function AskBar({ frontier, limit, onLimit, act }) {
         value=${limit}
         onInput=${type}
       />
-      <span>of ${count(frontier.n_negative)} ${mistakes(frontier).fp}</span>
+      <span>of ${count(frontier.n_negative)} ${errorNames(frontier).fp}</span>
       <span class="muted">${rate(limit, frontier.n_negative)}</span>
     </div>
     <input
@@ -210,7 +401,7 @@ function AskBar({ frontier, limit, onLimit, act }) {
       step="1"
       value=${place}
       aria-label="Point of the frontier"
-      aria-valuetext=${`At most ${alarmsText(frontier, point.fp)}, at least ${cost}`}
+      aria-valuetext=${`At most ${fpText(frontier, point.fp)}, at least ${cost}`}
       onInput=${slide}
     />
     <div class="ask-result">
@@ -224,12 +415,12 @@ function AskBar({ frontier, limit, onLimit, act }) {
               </span>`
           : null}
       </p>
-      <button type="submit" class="button-primary" disabled=${act.busy}>Ask for it</button>
+      <button type="submit" class="button-primary" aria-label="Apply this point" disabled=${act.busy}>Apply</button>
     </div>
   </form>`;
 }
 
-/** The smallest number of misses of the strategies that a request tries. @param {Frontier} frontier @param {number} limit */
+/** The fewest false negatives of the strategies that a request tries. @param {Frontier} frontier @param {number} limit */
 function committee(frontier, limit) {
   const found = frontier.curves
     .filter((curve) => !isMember(curve.name))
@@ -243,9 +434,20 @@ function committee(frontier, limit) {
  * @param {{frontier: Frontier, dialog: Dialog, act: Act}} props
  */
 function Tables({ frontier, dialog, act }) {
-  const names = mistakes(frontier);
-  return html`<details class="fold">
+  const names = errorNames(frontier);
+  const [open, setOpen] = useState(false); // a closed table of thousands of rows would slow the page
+  return html`<details class="fold" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
     <summary>As tables</summary>
+    ${open ? html`<${StepTable} frontier=${frontier} dialog=${dialog} act=${act} names=${names} />
+    <${BestTable} frontier=${frontier} names=${names} />` : null}
+  </details>`;
+}
+
+/**
+ * @param {{frontier: Frontier, dialog: Dialog, act: Act, names: {fp: string, fn: string}}} props
+ */
+function StepTable({ frontier, dialog, act, names }) {
+  return html`
     <div class="scroll-x" tabindex="0" role="region" aria-label="Steps">
       <table class="table">
         <caption>
@@ -284,7 +486,12 @@ function Tables({ frontier, dialog, act }) {
           )}
         </tbody>
       </table>
-    </div>
+    </div>`;
+}
+
+/** @param {{frontier: Frontier, names: {fp: string, fn: string}}} props */
+function BestTable({ frontier, names }) {
+  return html`
     <div class="scroll-both" tabindex="0" role="region" aria-label="Best trade-offs">
       <table class="table">
         <caption>
@@ -311,6 +518,5 @@ function Tables({ frontier, dialog, act }) {
           )}
         </tbody>
       </table>
-    </div>
-  </details>`;
+    </div>`;
 }

@@ -5,14 +5,18 @@ import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Label} Label */
+/** @typedef {import('./types.js').Matrix} Matrix */
 /** A step as a point of the plane. @typedef {{step: number, parent: number | null, fp: number, fn: number, met: boolean}} Visited */
 /** @typedef {import('./types.js').Frontier & {trajectory: Visited[]}} Frontier */
 /** @typedef {import('./charts.js').Colours} Colours */
+/** @typedef {import('./charts.js').View} View */
 /** @typedef {{fp: number, fn: number, name: string}} Point */
-/** @typedef {"whole" | "steps" | "here"} Zoom */
+/** @typedef {"whole" | "steps" | "here"} Part */
 /** The steps at one point. @typedef {{steps: Visited[], fp: number, fn: number}} StepPoint */
 
 const MEMBER = 'member ';
+const CURVE = 'curve-';
 
 /** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
 export const isMember = (name) => name.startsWith(MEMBER);
@@ -23,9 +27,18 @@ export function strategyText(name) {
   return name;
 }
 
-/** The two kinds of errors in words: "nonspam predicted spam". @param {Frontier} frontier */
-export function mistakes(frontier) {
-  const { positive, negative } = frontier;
+/** The id of the series of a curve. @param {number} place */
+export const curveId = (place) => `${CURVE}${place}`;
+
+/** The name of a curve by the id of its series; null for other series. @param {Frontier} frontier @param {string} id */
+export const curveName = (frontier, id) =>
+  id.startsWith(CURVE) ? strategyText(frontier.curves[Number(id.slice(CURVE.length))].name) : null;
+
+/**
+ * The two kinds of errors in words: "nonspam predicted spam".
+ * @param {{positive: Label, negative: Label | null}} classes
+ */
+export function errorNames({ positive, negative }) {
   const others = negative === null ? 'others' : nameClass(negative);
   return {
     fp: `${others} ${predictedText(positive)}`,
@@ -34,26 +47,40 @@ export function mistakes(frontier) {
 }
 
 /** "12 of 2,230 nonspam predicted spam". @param {Frontier} frontier @param {number} fp */
-export const alarmsText = (frontier, fp) =>
-  `${count(fp)} of ${count(frontier.n_negative)} ${mistakes(frontier).fp}`;
+export const fpText = (frontier, fp) => `${count(fp)} of ${count(frontier.n_negative)} ${errorNames(frontier).fp}`;
 
 /** "462 of 1,450 spam predicted nonspam". @param {Frontier} frontier @param {number} fn */
-export const missesText = (frontier, fn) =>
-  `${count(fn)} of ${count(frontier.n_positive)} ${mistakes(frontier).fn}`;
+export const fnText = (frontier, fn) => `${count(fn)} of ${count(frontier.n_positive)} ${errorNames(frontier).fn}`;
 
 /**
  * The index in `best` with the most false positives within a limit.
  * @param {Point[]} best @param {number} limit
  */
 export function within(best, limit) {
-  let found = 0;
-  for (let place = 0; place < best.length && best[place].fp <= limit; place += 1) found = place;
-  return found;
+  let [low, high] = [0, best.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (best[middle].fp <= limit) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
-/** The steps of a dialog as points of the plane. @param {Dialog} dialog @returns {Visited[]} */
-export const visited = (dialog) =>
-  dialog.steps.map(({ number, parent, fp, fn, met }) => ({ step: number, parent, fp: fp ?? 0, fn: fn ?? 0, met }));
+/** The false positives and false negatives of a class; a rejected row is neither. @param {Matrix} matrix @param {Label} label */
+export function errorsOf({ classes, counts }, label) {
+  const at = classes.indexOf(label);
+  let [fp, fn] = [0, 0];
+  classes.forEach((_, other) => {
+    if (other === at) return;
+    fp += counts[other][at];
+    fn += counts[at][other];
+  });
+  return { fp, fn };
+}
+
+/** The steps of a dialog as points of the plane of a class. @param {Dialog} dialog @param {Label} label @returns {Visited[]} */
+export const visited = (dialog, label) =>
+  dialog.steps.map(({ number, parent, met, after }) => ({ step: number, parent, met, ...errorsOf(after, label) }));
 
 /** The steps grouped by their point, in their order. @param {Frontier} frontier @returns {StepPoint[]} */
 export function stepPoints(frontier) {
@@ -68,46 +95,45 @@ export function stepPoints(frontier) {
   return [...points.values()];
 }
 
-/**
- * The ends of an axis on its ticks, or at the last sample. @param {number} from @param {number} to
- * @param {number} all
- */
-function ends(from, to, all) {
-  const rough = Math.max(1, (to - from) / 5);
+/** A round number near a fifth of a span. @param {number} span */
+function interval(span) {
+  const rough = Math.max(1, span / 5);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const interval = power * (rough > 5 * power ? 10 : rough > 2 * power ? 5 : rough > power ? 2 : 1);
-  const max = Math.min(all, Math.ceil(to / interval) * interval);
-  return {
-    min: Math.floor(from / interval) * interval,
-    max,
-    interval,
-    axisLabel: { showMaxLabel: max % interval === 0 },
-  };
+  return power * (rough > 5 * power ? 10 : rough > 2 * power ? 5 : rough > power ? 2 : 1);
 }
 
 /**
- * The part of the plane that is shown.
- * @param {Frontier} frontier @param {Zoom} zoom @param {number} position
+ * A part of the plane, up to a round number on each axis.
+ * @param {Frontier} frontier @param {Part} part @param {number} position @returns {View}
  */
-function range(frontier, zoom, position) {
-  const whole = { x: frontier.n_negative, y: frontier.n_positive };
-  /** @param {[number, number]} x @param {[number, number]} y */
-  const shown = (x, y) => ({ x: ends(...x, whole.x), y: ends(...y, whole.y) });
-  const steps = frontier.trajectory;
+export function viewOf(frontier, part, position) {
+  const { n_negative: allX, n_positive: allY, trajectory: steps } = frontier;
   const here = steps.find((step) => step.step === position) ?? steps[0];
-  if (zoom === 'whole' || !here) return shown([0, whole.x], [0, whole.y]);
-  /** @param {number} most @param {number} all */
-  const upTo = (most, all) => Math.max(1.08 * most, 0.02 * all, 5);
-  if (zoom === 'steps') {
-    const x = upTo(Math.max(...steps.map((step) => step.fp)), whole.x);
-    return shown([0, x], [0, upTo(Math.max(...steps.map((step) => step.fn)), whole.y)]);
-  }
-  /** @param {number} at @param {number} all @returns {[number, number]} */
-  const around = (at, all) => {
-    const reach = Math.max(4, 0.5 * at, 0.005 * all);
-    return [Math.max(0, at - reach), at + reach];
+  if (part === 'whole' || !here) return { x: [0, allX], y: [0, allY] };
+  /** @param {number} most @param {number} all @returns {[number, number]} */
+  const upTo = (most, all) => {
+    const end = Math.max(most, 0.02 * all, 5);
+    return [0, Math.min(all, Math.ceil(end / interval(end)) * interval(end))];
   };
-  return shown(around(here.fp, whole.x), around(here.fn, whole.y));
+  if (part === 'here') return { x: upTo(2 * here.fp, allX), y: upTo(2 * here.fn, allY) };
+  return {
+    x: upTo(1.08 * Math.max(...steps.map((step) => step.fp)), allX),
+    y: upTo(1.08 * Math.max(...steps.map((step) => step.fn)), allY),
+  };
+}
+
+/** @param {View} view @param {{fp: number, fn: number}} point */
+export const inView = ({ x, y }, { fp, fn }) => fp >= x[0] && fp <= x[1] && fn >= y[0] && fn <= y[1];
+
+/**
+ * A range made larger or smaller by a factor around a value, within 0 and `all`.
+ * @param {[number, number]} range @param {number} factor @param {number} at @param {number} all @returns {[number, number]}
+ */
+export function scaled([low, high], factor, at, all) {
+  const span = Math.min(all, Math.max(Math.min(5, all), (high - low) * factor));
+  const centre = Math.min(high, Math.max(low, at));
+  const start = Math.min(all - span, Math.max(0, centre - (span * (centre - low)) / (high - low)));
+  return [start, start + span];
 }
 
 /** @param {number[]} fp @param {number[]} fn */
@@ -153,8 +179,8 @@ function arrows(frontier) {
 function tooltipText(frontier, points, title, params) {
   const [fp, fn] = params.value;
   const lines = [
-    `${alarmsText(frontier, fp)} (${rate(fp, frontier.n_negative)})`,
-    `${missesText(frontier, fn)} (${rate(fn, frontier.n_positive)})`,
+    `${fpText(frontier, fp)} (${rate(fp, frontier.n_negative)})`,
+    `${fnText(frontier, fn)} (${rate(fn, frontier.n_positive)})`,
   ];
   if (params.seriesId === 'steps') {
     const steps = points[params.dataIndex].steps.map((step) => {
@@ -168,33 +194,82 @@ function tooltipText(frontier, points, title, params) {
 }
 
 /**
- * The option of the chart.
- * @param {Colours} c @param {Frontier} frontier @param {Zoom} zoom @param {number} position
- * @param {Point} chosen @param {(step: number) => string} title
+ * The label of a tick: the end of an axis that is zoomed has none, unless it is a round number.
+ * @param {() => [number, number]} range
  */
-export function frontierOption(c, frontier, zoom, position, chosen, title) {
-  const shown = range(frontier, zoom, position);
+const tickText = (range) => (/** @type {number} */ value) => {
+  const [low, high] = range();
+  const round = 10 ** Math.floor(Math.log10(Math.max(1, (high - low) / 5)));
+  return Math.abs(value / round - Math.round(value / round)) < 1e-6 ? count(value) : '';
+};
+
+/**
+ * The option of the chart. `view` returns the part that is shown, which changes while the user zooms.
+ * @param {Colours} c @param {number} width @param {Frontier} frontier @param {() => View} view
+ * @param {number} position @param {(step: number) => string} title
+ */
+export function frontierOption(c, width, frontier, view, position, title) {
   const points = stepPoints(frontier);
-  const names = mistakes(frontier);
+  const names = errorNames(frontier);
   const best = pairs(
     frontier.best.map((point) => point.fp),
     frontier.best.map((point) => point.fn),
   );
-  const stairs = { type: 'line', step: 'end', symbol: 'none', silent: true, animation: false };
+  const stairs = { type: 'line', step: 'end', symbol: 'none', animation: false };
+  const left = 52;
+  /**
+   * An axis with its title beside its end, where a narrow chart has room for it.
+   * @param {'x' | 'y'} name @param {string} text @param {number} all @param {number} gap @param {any} style
+   */
+  const side = (name, text, all, gap, style) => ({
+    ...axis(c, `${text}, of ${count(all)}`, gap, {
+      min: 0,
+      max: all,
+      minInterval: 1,
+      nameTruncate: { maxWidth: width - 28, ellipsis: '…' },
+      axisLabel: { formatter: tickText(() => view()[name]) },
+    }),
+    nameLocation: 'end',
+    nameTextStyle: { color: c.muted, fontSize: 12, fontFamily: c.font, ...style },
+  });
+  /** @param {'x' | 'y'} name */
+  const zoom = (name) => ({
+    id: name,
+    type: 'inside',
+    [`${name}AxisIndex`]: 0,
+    filterMode: 'none',
+    startValue: view()[name][0],
+    endValue: view()[name][1],
+    minValueSpan: 5,
+    zoomOnMouseWheel: 'ctrl', // the wheel alone scrolls the page
+    moveOnMouseWheel: false,
+    throttle: 30,
+  });
   return {
-    grid: { left: 58, right: 20, top: 12, bottom: 46, outerBoundsMode: 'none' },
+    grid: { left, right: 20, top: 32, bottom: 46, outerBoundsMode: 'none' },
     tooltip: tooltip(c, (params) => tooltipText(frontier, points, title, params)),
-    xAxis: axis(c, `${names.fp}, of ${count(frontier.n_negative)}`, 28, shown.x),
-    yAxis: axis(c, `${names.fn}, of ${count(frontier.n_positive)}`, 42, shown.y),
+    dataZoom: [zoom('x'), zoom('y')],
+    xAxis: side('x', `false positives: ${names.fp}`, frontier.n_negative, 0, {
+      align: 'right',
+      verticalAlign: 'top',
+      padding: [26, 0, 0, 0],
+    }),
+    yAxis: side('y', `false negatives: ${names.fn}`, frontier.n_positive, 10, {
+      align: 'left',
+      padding: [0, 0, 0, 8 - left],
+    }),
     series: [
       ...frontier.curves.map((curve, place) => ({
         ...stairs,
-        id: `strategy-${place}`,
+        id: curveId(place),
         data: pairs(curve.fp, curve.fn),
+        triggerLineEvent: true,
+        cursor: 'default',
         lineStyle: { color: c.muted, width: 1, opacity: 0.4 },
+        emphasis: { lineStyle: { color: c.ink, width: 2.5, opacity: 1 } },
         z: 2,
       })),
-      { ...stairs, id: 'lowest', data: best, lineStyle: { color: c.accent, width: 2 }, z: 3 },
+      { ...stairs, id: 'lowest', silent: true, data: best, lineStyle: { color: c.accent, width: 2 }, z: 3 },
       {
         id: 'best',
         type: 'scatter',
@@ -203,14 +278,6 @@ export function frontierOption(c, frontier, zoom, position, chosen, title) {
         itemStyle: { color: c.accent },
         emphasis: { scale: 2 },
         z: 4,
-        markLine: {
-          silent: true,
-          symbol: 'none',
-          animation: false,
-          label: { show: false },
-          lineStyle: { color: c.accent, type: 'dashed', width: 1 },
-          data: [{ xAxis: chosen.fp }, { yAxis: chosen.fn }],
-        },
       },
       {
         id: 'hull',
@@ -243,4 +310,26 @@ export function frontierOption(c, frontier, zoom, position, chosen, title) {
       },
     ],
   };
+}
+
+/** A field of a CSV file; a text that a spreadsheet would take for a formula is escaped. @param {string | number} value */
+function csvField(value) {
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/**
+ * All points of the chart as CSV, each with its name.
+ * @param {Frontier} frontier @param {(step: number) => string} title
+ */
+export function frontierCsv(frontier, title) {
+  const rows = [
+    ['kind', 'name', 'false positives', 'false negatives'],
+    ...frontier.curves.flatMap((curve) =>
+      curve.fp.map((fp, place) => ['strategy', strategyText(curve.name), fp, curve.fn[place]]),
+    ),
+    ...frontier.best.map(({ name, fp, fn }) => ['best', strategyText(name), fp, fn]),
+    ...frontier.trajectory.map(({ step, fp, fn }) => [`step ${step}`, title(step), fp, fn]),
+  ];
+  return rows.map((row) => `${row.map(csvField).join(',')}\r\n`).join('');
 }

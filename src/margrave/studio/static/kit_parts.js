@@ -102,8 +102,8 @@ export function DownloadLink({ href, name, children, note }) {
   </div>`;
 }
 
-/** @param {Blob} content @param {string} name */
-function saveFile(content, name) {
+/** Save a file that the page has made. @param {Blob} content @param {string} name */
+export function saveFile(content, name) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);
   link.download = name;
@@ -212,6 +212,7 @@ const ICONS = {
   undo: 'M6 3L2.5 6.5 6 10M3 6.5h6a4 4 0 0 1 0 8H7',
   redo: 'M10 3l3.5 3.5L10 10M13 6.5H7a4 4 0 0 0 0 8h2',
   plus: 'M8 3v10M3 8h10',
+  minus: 'M3 8h10',
   drag: 'M8 2.5v11M5.5 5L8 2.5 10.5 5M5.5 11L8 13.5 10.5 11',
   upload: 'M8 11V3M4.5 6L8 2.5 11.5 6M3 13.5h10',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.7 10.7L14 14',

@@ -20,7 +20,10 @@ import {
 import { AskBox } from './matrix_ask.js';
 import { apiEdits } from './matrix_edits.js';
 import { MatrixGrid } from './matrix_grid.js';
+import { RejectSlider, allowedPercent } from './matrix_reject.js';
 import { ReplyBox, liveText } from './matrix_reply.js';
+import { errorsOf, limitsOf, previewOf } from './preview.js';
+import { Summary } from './summary.js';
 
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./matrix_edits.js').Mode} Mode */
@@ -41,15 +44,14 @@ const MODE_KEY = 'margrave-matrix-mode';
 /**
  * The preference that the server reads from the edits, shortly after the last change. `now` reads at once, or
  * returns the running request.
- * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string} words @param {boolean} keep
+ * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string[]} wants @param {boolean} keep
  */
-function useReading(dialog, matrix, edits, words, keep) {
+function useReading(dialog, matrix, edits, wants, keep) {
   const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
   const [reads, setReads] = useState(false);
   const request = useRef(
     /** @type {{key: string, control: AbortController, result: Promise<Reading | null>} | null} */ (null),
   );
-  const wants = words.trim() ? [words.trim()] : [];
   const any = Object.keys(edits).length > 0 || wants.length > 0;
   const body = JSON.stringify({ edits: apiEdits(edits, matrix), wants, keep });
   const key = `${dialog.id} ${dialog.position} ${body}`;
@@ -96,7 +98,7 @@ async function read(id, body, signal) {
     return await post(`/api/dialogs/${encodeURIComponent(id)}/read`, JSON.parse(body), signal);
   } catch (error) {
     if (!(error instanceof ApiError)) return null;
-    const nothing = { preference: null, sentences: [], already: false, fields: null };
+    const nothing = { preference: null, sentences: [], already: false, fields: null, after: null, met: null };
     return { ...nothing, error: sentence(error), code: error.code };
   }
 }
@@ -156,18 +158,38 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
   const [words, setWords] = useState('');
   const [strategies, setStrategies] = useState(/** @type {string[] | null} */ (null));
   const [keep, setKeep] = useState(true);
+  const [reject, setReject] = useState(/** @type {number | null} */ (null));
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.after.classes.length) });
   const shown = reply ?? step;
   const kept = step.preference ?? '';
-  const { reading, reads, any, now } = useReading(dialog, step.after, edits, words, keep && kept !== '');
+  const keeps = keep && kept !== '';
+  const wants = words.trim() ? [words.trim()] : [];
+  if (reject !== null) wants.push(`rejected <= ${reject}${reject > 0 ? '%' : ''}`);
+  const { reading, reads, any, now } = useReading(dialog, step.after, edits, wants, keeps);
   const clear = useCallback(() => {
     setEdits({});
     setWords('');
+    setReject(null);
     setProblem('');
   }, []);
   useEffect(clear, [dialog.position]);
   const still = act.busy;
+  const local = useMemo(() => {
+    const own = wants.length ? null : limitsOf(edits, step.after);
+    const earlier = keeps ? step.limits : [];
+    if (!frontier || dialog.classes.length > 2 || !own?.length || !earlier) return null;
+    return previewOf(frontier, own, earlier, step.after);
+  }, [frontier, edits, wants.length, keeps, step]);
+  const previews = any && !still && !problem && !reply;
+  const exact = previews && reading?.after && (!reads || !local) ? reading.after : null;
+  const outcome = useMemo(() => {
+    if (exact) return { after: exact, reachable: reading?.met ?? true };
+    return previews && (reads || !reading?.error) ? local : null;
+  }, [exact, reading, reads, local, previews]);
+  useEffect(() => {
+    setPreview(outcome && { ...errorsOf(outcome.after, focus), approximate: !exact, reachable: outcome.reachable });
+  }, [outcome, exact, focus]);
   const latest = useRef({ still, problem, any, now });
   latest.current = { still, problem, any, now };
   const ask = async () => {
@@ -176,14 +198,16 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     const found = await latest.current.now();
     if (!found || found.error || found.preference === null) return;
     announce(`Requested: ${found.sentences.join('; ')}`);
-    await act.prefer([found.preference], { keep: keep && kept !== '', strategies });
+    await act.prefer([found.preference], { keep: keeps, strategies });
   };
   /** @param {Mode} to */
   const choose = (to) => {
     setMode(to);
     localStorage.setItem(MODE_KEY, to);
   };
+  const allowed = allowedPercent(kept);
   const drafts = useMemo(() => (reply ? {} : edits), [reply, edits]);
+  const changeReject = (/** @type {number} */ value) => setReject(value === allowed ? null : value);
   const searching = job !== null && job.kind !== 'train' && job.kind !== 'accept';
   return html`<section class="card matrix-card" aria-labelledby="matrix-head">
     <div class="row matrix-head">
@@ -193,6 +217,13 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       </h2>
       <${ModeSwitch} mode=${mode} choose=${choose} />
     </div>
+    <${Summary}
+      now=${outcome?.after ?? shown.after}
+      start=${dialog.steps[0].after}
+      previous=${outcome ? shown.after : shown.before}
+      first=${shown.number === 0}
+      previewed=${outcome !== null}
+    />
     <${MatrixGrid}
       matrix=${shown.after}
       before=${shown.preference === null && shown.strategy === 'start' ? shown.after : shown.before}
@@ -204,8 +235,11 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       ask=${ask}
       chosen=${chosen}
       choose=${setChosen}
+      outcome=${outcome}
+      focus=${dialog.classes.length > 2 ? focus : null}
     />
     <${ChosenCell} matrix=${shown.after} row=${chosen.row} column=${chosen.column} act=${act} />
+    <${RejectSlider} value=${reject ?? allowed} still=${still} change=${changeReject} />
     <${AskBox}
       reading=${reading}
       problem=${problem}
@@ -221,6 +255,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       setStrategies=${setStrategies}
       ask=${ask}
       clear=${clear}
+      outcome=${outcome}
     />
     ${
       searching && !reply
@@ -233,7 +268,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     }
     ${
       reply || step.number > 0
-        ? html`<${ReplyBox} reply=${shown} live=${searching && reply !== null} job=${job} act=${act} stop=${stop} />`
+        ? html`<${ReplyBox} dialog=${dialog} reply=${shown} live=${searching && reply !== null} job=${job} act=${act} stop=${stop} />`
         : null
     }
   </section>`;

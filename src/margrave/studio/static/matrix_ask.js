@@ -3,8 +3,10 @@
 
 import { Icon, html } from './kit.js';
 
+/** @typedef {import('./preview.js').Outcome} Outcome */
 /** @typedef {import('./types.js').Reading} Reading */
 
+const UNREACHABLE = 'No model found meets these limits together. The preview shows the nearest result.';
 const HINT = 'Change a cell to set a limit: type a number in it, or drag it.';
 const STILL = 'The matrix can be edited again after the reply to this request.';
 const ALREADY = 'The matrix already meets these limits; a request uses the whole allowance.';
@@ -48,7 +50,7 @@ function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
           onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Enter' && ask()}
         />
         <p class="field-hint">
-          <code>fp</code> false alarms, <code>fn</code> misses, <code>rejected</code>, <code>alarms</code>,
+          <code>fp</code> false positives, <code>fn</code> false negatives, <code>rejected</code>, <code>alarms</code>,
           <code> recall(class)</code>, <code>errors(a -> b)</code>; a count or a percentage.
         </p>
       </div>
@@ -76,7 +78,7 @@ function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
  *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
  *   strategies: string[] | null, setStrategies: (strategies: string[] | null) => void, ask: () => void,
- *   clear: () => void}} props
+ *   clear: () => void, outcome: Outcome | null}} props
  *   `any`: something is edited; `reads`: the server is reading it; `kept`: the limits of the current step, or ""
  */
 export function AskBox({
@@ -94,6 +96,7 @@ export function AskBox({
   setStrategies,
   ask,
   clear,
+  outcome,
 }) {
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
@@ -110,11 +113,12 @@ export function AskBox({
       }
       ${any && !wrong && !sentences.length ? html`<p class="muted">Reading…</p>` : null}
       ${!any && !wrong ? html`<p class="muted">${still ? STILL : HINT}</p>` : null}
+      ${any && !wrong && outcome && !outcome.reachable ? html`<p class="ask-unreachable small">${UNREACHABLE}</p>` : null}
       ${ready && reading?.already ? html`<p class="muted small">${ALREADY}</p>` : null}
     </div>
     <div class="ask-acts">
       ${any ? html`<button type="button" class="button-quiet" disabled=${still} onClick=${clear}>Clear</button>` : null}
-      <button type="button" class="button-primary ask-button" aria-disabled=${!ready} onClick=${ask}>Ask</button>
+      <button type="button" class="button-primary ask-button" aria-disabled=${!ready} onClick=${ask}>Apply</button>
     </div>
     ${
       kept

@@ -55,16 +55,17 @@ const KINDS = { right: 'correct', wrong: 'error', none: 'rejected' };
 /**
  * A cell in words, for screen readers.
  * @param {Matrix} matrix @param {number} row @param {number} column @param {number} total
- * @param {number} before @param {Wanted | undefined} draft
+ * @param {number} before @param {Wanted | undefined} draft @param {number | null} preview
  */
-export function cellLabel(matrix, row, column, total, before, draft) {
+export function cellLabel(matrix, row, column, total, before, draft, preview) {
   const n = matrix.counts[row][column];
   const kind = cellKind(matrix, row, column);
   const predicted = predictedText(kind === 'none' ? null : matrix.classes[column]);
   const changed = before === n ? '' : `, was ${before}`;
   const wanted = draft ? `, changed to ${wantedText(draft)}, not requested yet` : '';
   const cell = `true ${nameClass(matrix.classes[row])} ${predicted}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
-  return `${cell}${changed}${wanted}, editable`;
+  const outcome = preview === null || draft || preview === n ? '' : `, preview ${preview}`;
+  return `${cell}${changed}${wanted}${outcome}, editable`;
 }
 
 /**
@@ -83,20 +84,35 @@ function Difference({ difference, total, kind, mode }) {
 /**
  * The content of a cell that is not being edited.
  * @param {{matrix: Matrix, row: number, column: number, total: number, before: number, mode: Mode,
- *   draft: Wanted | undefined, bound: string}} props  `bound`: "≤" or "≥", what an edit here means
+ *   draft: Wanted | undefined, bound: string, preview: number | null, reachable: boolean}} props
+ *   `bound`: "≤" or "≥", what an edit here means; `preview`: the number that the edits would lead to;
+ *   `reachable`: it meets all edits
  */
-export function CellFace({ matrix, row, column, total, before, mode, draft, bound }) {
+export function CellFace({ matrix, row, column, total, before, mode, draft, bound, preview, reachable }) {
   const n = matrix.counts[row][column];
   const kind = cellKind(matrix, row, column);
   const shown = useRolling(n);
-  const number = mode === 'counts' ? count(Math.round(shown)) : total ? percent(shown / total) : '–';
+  /** @param {number} some */
+  const text = (some) => (mode === 'counts' ? count(Math.round(some)) : total ? percent(some / total) : '–');
   const other = mode === 'counts' ? rate(n, total) : count(n);
+  if (preview !== null && !draft) {
+    return html`<span class="cell-face" aria-hidden="true">
+      <span class="cell-number">${preview === n ? '' : html`<span class="cell-bound">≈</span>`}${text(preview)}</span>
+      <span class="cell-other">
+        ${preview === n ? other : `now ${text(n)}`}
+        <${Difference} difference=${preview - n} total=${total} kind=${kind} mode=${mode} />
+      </span>
+      <span class="cell-grip"><${Icon} name="drag" /></span>
+    </span>`;
+  }
   return html`<span class="cell-face" aria-hidden="true">
     ${
       draft
         ? html`<span class="cell-number cell-draft"><span class="cell-bound">${bound}</span>${wantedText(draft)}</span>
-          <span class="cell-other">now ${mode === 'counts' ? count(n) : rate(n, total)}</span>`
-        : html`<span class="cell-number">${number}</span>
+          <span class="cell-other">
+            ${preview === null || reachable ? `now ${text(n)}` : `nearest ≈ ${text(preview)}`}
+          </span>`
+        : html`<span class="cell-number">${text(shown)}</span>
           <span class="cell-other">
             ${other}<${Difference} difference=${n - before} total=${total} kind=${kind} mode=${mode} />
           </span>`

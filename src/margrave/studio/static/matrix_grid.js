@@ -11,6 +11,7 @@ import { cellKey } from './matrix_edits.js';
 /** @typedef {import('./matrix_editing.js').Typing} Typing */
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./matrix_edits.js').Mode} Mode */
+/** @typedef {import('./preview.js').Outcome} Outcome */
 /** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
 
@@ -80,21 +81,22 @@ function CellInput({ label, bound, typing, editing, mode, ask }) {
 /**
  * @param {{matrix: Matrix, before: Matrix, place: Place, total: number, mode: Mode, editing: Editing,
  *   drag: ReturnType<typeof useDrag>, chosen: boolean, choose: (place: Place) => void, ask: () => void,
- *   keys: (event: KeyboardEvent, place: Place) => void}} props
+ *   keys: (event: KeyboardEvent, place: Place) => void, outcome: Outcome | null, focused: boolean}} props
  */
-function Cell({ matrix, before, place, total, mode, editing, drag, chosen, choose, ask, keys }) {
+function Cell({ matrix, before, place, total, mode, editing, drag, chosen, choose, ask, keys, outcome, focused }) {
   const { row, column } = place;
   const kind = cellKind(matrix, row, column);
   const draft = editing.draft(place);
   const was = before.counts[row][column];
   const { typing } = editing;
   const open = typing !== null && typing.row === row && typing.column === column;
-  const label = cellLabel(matrix, row, column, total, was, draft);
+  const preview = outcome ? outcome.after.counts[row][column] : null;
+  const label = cellLabel(matrix, row, column, total, was, draft, preview);
   const bound = kind === 'right' ? '≥' : '≤';
   return html`<td
     role="gridcell"
     data-cell=${cellKey(row, column)}
-    class=${`matrix-cell cell-${kind} ${draft ? 'matrix-cell-draft' : ''} ${open ? 'matrix-cell-open' : ''}`}
+    class=${`matrix-cell cell-${kind} ${draft ? 'matrix-cell-draft' : ''} ${open ? 'matrix-cell-open' : ''} ${focused ? 'matrix-focus' : ''}`}
     style=${cellTint(matrix.counts[row][column], total)}
     tabindex=${chosen ? 0 : -1}
     aria-readonly=${editing.still}
@@ -125,19 +127,26 @@ function Cell({ matrix, before, place, total, mode, editing, drag, chosen, choos
             mode=${mode}
             draft=${draft}
             bound=${bound}
+            preview=${preview}
+            reachable=${outcome?.reachable ?? true}
           />`
     }
   </td>`;
 }
 
-/** @param {{columns: (Label | null)[]}} props */
-const Head = ({ columns }) =>
+/** @param {{columns: (Label | null)[], focus: Label | null}} props */
+const Head = ({ columns, focus }) =>
   html`<thead>
     <tr role="row">
       <td class="matrix-corner"></td>
       ${columns.map(
         (predicted) =>
-          html`<th scope="col" role="columnheader" title=${columnText(predicted)}>
+          html`<th
+            scope="col"
+            role="columnheader"
+            class=${predicted !== null && predicted === focus ? 'matrix-focus' : ''}
+            title=${columnText(predicted)}
+          >
             ${predicted === null ? null : html`<small>predicted</small>`}
             <span class="matrix-label">${labelText(predicted)}</span>
           </th>`,
@@ -148,24 +157,25 @@ const Head = ({ columns }) =>
 /**
  * @param {{matrix: Matrix, before: Matrix, mode: Mode, edits: Edits, still: boolean,
  *   change: (edits: Edits) => void, tell: (problem: string) => void, ask: () => void,
- *   chosen: Place, choose: (place: Place) => void}} props  `still`: nothing can be edited now
+ *   chosen: Place, choose: (place: Place) => void, outcome: Outcome | null, focus: Label | null}} props
+ *   `still`: nothing can be edited now; `outcome`: the preview; `focus`: the class whose row and column are marked
  */
-export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, ask, chosen, choose }) {
+export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, ask, chosen, choose, outcome, focus }) {
   const grid = useRef(/** @type {HTMLElement | null} */ (null));
   const totals = rowTotals(matrix);
   const k = matrix.classes.length;
   /** @param {Place} place */
-  const focus = ({ row, column }) => {
+  const focusCell = ({ row, column }) => {
     const cell = grid.current?.querySelector(`[data-cell="${cellKey(row, column)}"]`);
     /** @type {HTMLElement | null | undefined} */ (cell)?.focus();
   };
-  const editing = useEditing({ matrix, mode, edits, still, change, tell, choose, focus });
-  const drag = useDrag(editing, choose, focus);
+  const editing = useEditing({ matrix, mode, edits, still, change, tell, choose, focus: focusCell });
+  const drag = useDrag(editing, choose, focusCell);
   /** @param {Place} place */
   const askFrom = (place) => {
     if (editing.problem) return;
     editing.leave('keep');
-    focus(place);
+    focusCell(place);
     ask();
   };
   /** @param {KeyboardEvent} event @param {Place} place */
@@ -178,7 +188,7 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
       const row = Math.min(k - 1, Math.max(0, place.row + arrow[0]));
       const column = Math.min(k, Math.max(0, place.column + arrow[1]));
       choose({ row, column });
-      focus({ row, column });
+      focusCell({ row, column });
     } else if (key === 'Enter' && control) ask();
     else if (key === 'Enter' || key === 'F2') editing.begin(place);
     else if (/^[0-9.,]$/.test(key)) editing.begin(place, key);
@@ -196,17 +206,17 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
       aria-label="Confusion matrix"
       ref=${grid}
     >
-      <${Head} columns=${columns} />
+      <${Head} columns=${columns} focus=${focus} />
       <tbody>
         ${matrix.classes.map(
           (label, row) =>
             html`<tr role="row" key=${row}>
-              <th scope="row" role="rowheader" title=${`true ${labelText(label)}`}>
+              <th scope="row" role="rowheader" class=${label === focus ? 'matrix-focus' : ''} title=${`true ${labelText(label)}`}>
                 <small>true</small><span class="matrix-label">${labelText(label)}</span>
                 <small class="matrix-total">${count(totals[row])}</small>
               </th>
               ${columns.map(
-                (_, column) =>
+                (predicted, column) =>
                   html`<${Cell}
                     key=${column}
                     matrix=${matrix}
@@ -220,6 +230,8 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
                     choose=${choose}
                     ask=${() => askFrom({ row, column })}
                     keys=${keys}
+                    outcome=${outcome}
+                    focused=${focus !== null && (label === focus || predicted === focus)}
                   />`,
               )}
             </tr>`,

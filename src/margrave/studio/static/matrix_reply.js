@@ -1,14 +1,19 @@
 // The reply to a request: met or not, the changed cells, the strategy, and what to do next.
 // @ts-check
 
-import { Icon, Notice, Tag, count, html, nameClass, plural, predictedText, seconds, signed } from './kit.js';
+import { get, query } from './api.js';
+import { Icon, Notice, Tag, count, html, nameClass, plural, predictedText, seconds, signed, useLoad } from './kit.js';
+import { STRATEGIES } from './matrix_ask.js';
 
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').Alternative} Alternative */
 /** @typedef {import('./types.js').Change} Change */
+/** @typedef {import('./types.js').Comparison} Comparison */
+/** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Job} Job */
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Reply} Reply */
+/** @typedef {import('./types.js').StepPair} StepPair */
 
 /** @type {Record<string, string>} */
 const BY = {
@@ -37,19 +42,17 @@ export function Changes({ changes }) {
   </ul>`;
 }
 
-/** The improved and the worsened cells. @param {{changes: Change[]}} props */
+/** The cells with fewer rows, and those with more. @param {{changes: Change[]}} props */
 function Balance({ changes }) {
   if (changes.length === 0) return html`<p class="small muted">No cell has changed.</p>`;
   const gains = changes.filter(({ before, after }) => after < before);
   const costs = changes.filter(({ before, after }) => after > before);
   return html`${
-    gains.length
-      ? html`<div><h3 class="reply-head-small">Improved</h3><${Changes} changes=${gains} /></div>`
-      : null
+    gains.length ? html`<div><h3 class="reply-head-small">Gain</h3><${Changes} changes=${gains} /></div>` : null
   }
     ${
       costs.length
-        ? html`<div><h3 class="reply-head-small">Cost in other cells</h3><${Changes} changes=${costs} /></div>`
+        ? html`<div><h3 class="reply-head-small">Cost</h3><${Changes} changes=${costs} /></div>`
         : html`<p class="small muted">There is no cost in other cells.</p>`
     }`;
 }
@@ -65,18 +68,22 @@ function Facts({ reply }) {
   return html`<p class="muted small">${facts.filter(Boolean).join(' · ')}</p>`;
 }
 
-/** "61 errors: 10 fp, 51 fn", and the rejected rows if there are any. @param {Matrix} matrix */
-function errorsText({ classes, positive, counts }) {
+/** The errors of a matrix by name, and the rejected rows if there are any. @param {Matrix} matrix */
+function countsOf({ classes, positive, counts }) {
   const k = classes.length;
   const side = classes.indexOf(positive ?? '');
   /** @param {(row: number, column: number) => boolean} counted */
   const sum = (counted) => counts.flatMap((cells, row) => cells.filter((_, at) => counted(row, at))).reduce((a, b) => a + b, 0);
-  const errors = plural(sum((row, at) => at < k && at !== row), 'error');
-  const fp = sum((row, at) => at === side && row !== side);
-  const fn = sum((row, at) => row === side && at < k && at !== side);
+  /** @type {[string, number][]} */
+  const kinds = [['Total errors', sum((row, at) => at < k && at !== row)]];
+  if (side >= 0)
+    kinds.unshift(
+      ['False positives', sum((row, at) => at === side && row !== side)],
+      ['False negatives', sum((row, at) => row === side && at < k && at !== side)],
+    );
   const rejected = sum((_, at) => at === k);
-  const kinds = [...(side < 0 ? [] : [`${count(fp)} fp`, `${count(fn)} fn`]), ...(rejected ? [`${count(rejected)} rejected`] : [])];
-  return kinds.length ? `${errors}: ${kinds.join(', ')}` : errors;
+  if (rejected) kinds.push(['Rejected', rejected]);
+  return kinds;
 }
 
 /** What an alternative is called; "nearest to" if even the limit with priority is missed. @param {Alternative} one */
@@ -85,76 +92,125 @@ function alternativeName({ kept, misses }) {
   return `${misses.some(({ bound }) => bound === kept) ? 'Nearest to' : 'Keep'} ${kept}`;
 }
 
-/** Alternatives, each with a button that requests it. @param {{reply: Reply, act: Act}} props */
-function Alternatives({ reply, act }) {
-  return html`<div>
-    <h3 class="reply-head-small" id="alternatives-head">Alternatives</h3>
-    <ul class="alternatives" aria-labelledby="alternatives-head">
-      ${reply.alternatives.map((one) => {
-        const { preference, misses, confusion } = one;
-        const name = alternativeName(one);
-        return html`<li key=${name}>
-          <div class="alternative-text">
-            <strong>${name}</strong>
-            <div>
-              misses${' '}
-              ${misses.map(
-                ({ bound, samples }, place) =>
-                  html`${place ? ' and ' : ''}<code>${bound}</code> by ${plural(Math.ceil(samples), 'row')}`,
-              )}
-            </div>
-            <div class="small">${errorsText(confusion)}</div>
-          </div>
-          ${
-            preference
-              ? html`<button
-                  type="button"
-                  class="button button-small"
-                  disabled=${act.busy}
-                  aria-label=${`Take this: ${name}`}
-                  title=${preference}
-                  onClick=${() => act.prefer([preference], { keep: false })}
-                >
-                  Take this
-                </button>`
-              : null
-          }
-        </li>`;
-      })}
-    </ul>
-  </div>`;
+/** An alternative, with a button that requests it. @param {{one: Alternative, shown: boolean, act: Act}} props */
+function AlternativeCard({ one, shown, act }) {
+  const { preference, misses, confusion } = one;
+  const name = alternativeName(one);
+  return html`<li class="alternative">
+    <div>
+      <h4>${name}</h4>
+      <p class="small">
+        Misses${' '}
+        ${misses.map(
+          ({ bound, samples }, place) =>
+            html`${place ? ' and ' : ''}<code>${bound}</code> by ${plural(Math.ceil(samples), 'row')}`,
+        )}.
+      </p>
+    </div>
+    <dl>
+      ${countsOf(confusion).map(([kind, n]) => html`<div><dt>${kind}</dt><dd class="number">${count(n)}</dd></div>`)}
+    </dl>
+    ${shown ? html`<p class="small">The matrix shows this result.</p>` : null}
+    ${
+      preference
+        ? html`<button
+            type="button"
+            class="button button-small"
+            disabled=${act.busy}
+            aria-label=${`Use this: ${name}`}
+            title=${`Request ${preference}`}
+            onClick=${() => act.prefer([preference], { keep: false })}
+          >
+            Use this
+          </button>`
+        : null
+    }
+  </li>`;
 }
 
-/** @param {{reply: Reply, act: Act, live: boolean}} props */
-function NotMet({ reply, act, live }) {
-  const short = Math.max(1, Math.ceil(reply.shortfall));
-  const instead = reply.alternatives.length ? null : reply.instead;
-  // From this step, which meets it: from its parent another search might give another result.
-  const take = () => instead && act.prefer([instead], { keep: false });
-  const buttons = live
-    ? null
-    : html`${
-        instead
-          ? html`<button type="button" class="button-primary" disabled=${act.busy} onClick=${take}>
-              Take this instead
-            </button>`
-          : null
-      }
-        <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
-  const title = 'No strategy meets these limits. The matrix shows the nearest result.';
-  return html`<${Notice} kind="warn" title=${title} action=${buttons}>
-    It is ${plural(short, 'row')} short over all limits.${' '}
-    ${reply.binding ? html`<code>${reply.binding}</code> is the limiting constraint.` : null}
-    ${instead ? html`<br />Reachable: <code>${instead}</code>` : null}
-    ${reply.alternatives.length ? html`<${Alternatives} reply=${reply} act=${act} />` : null}
-  <//>`;
+/** Seconds of a search with all strategies: as measured in this dialog, or guessed by its rows. @param {Dialog} dialog */
+function harderSeconds({ steps, n }) {
+  const measured = steps.filter(({ strategies, cancelled }) => strategies?.includes('retune') && !cancelled);
+  return measured.length ? measured[measured.length - 1].seconds : (10 * n) / 3000;
 }
 
 /**
- * @param {{reply: Reply, live: boolean, job: Job | null, act: Act, stop: () => void}} props
+ * A button that repeats a request with all strategies, unless they were all tried.
+ * @param {{dialog: Dialog, reply: Reply, act: Act}} props
+ */
+function SearchHarder({ dialog, reply, act }) {
+  const all = STRATEGIES.map(([name]) => /** @type {string} */ (name));
+  const { preference, parent } = reply;
+  if (preference === null || all.every((name) => reply.strategies?.includes(name))) return null;
+  const about = seconds(Math.max(1, Math.round(harderSeconds(dialog))));
+  return html`<button
+    type="button"
+    class="button"
+    disabled=${act.busy}
+    title="Try all strategies: also reweight the members and tune the learners"
+    onClick=${() => act.prefer([preference], { keep: false, from: parent, strategies: all })}
+  >
+    Search harder (about ${about})
+  </button>`;
+}
+
+/** @param {{dialog: Dialog, reply: Reply, act: Act}} props */
+function NotMet({ dialog, reply, act }) {
+  const short = Math.max(1, Math.ceil(reply.shortfall));
+  const { alternatives } = reply;
+  const instead = alternatives.length ? null : reply.instead;
+  // From this step, which meets it: from its parent another search might give another result.
+  const take = () => instead && act.prefer([instead], { keep: false });
+  const n = reply.sentences.length;
+  const limits = n === 1 ? 'this limit' : n === 2 ? 'both limits' : `all ${count(n)} limits`;
+  const buttons = html`${
+      instead
+        ? html`<button type="button" class="button-primary" disabled=${act.busy} onClick=${take}>Use this</button>`
+        : null
+    }
+    <${SearchHarder} dialog=${dialog} reply=${reply} act=${act} />
+    <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
+  return html`<${Notice} kind="warn" title=${`No model found meets ${limits}. Showing the closest.`} action=${buttons}>
+    It misses the limits by ${plural(short, 'row')}.${' '}
+    ${reply.binding ? html`<code>${reply.binding}</code> is the limiting constraint.` : null}
+    ${instead ? html`<br />Reachable: <code>${instead}</code>` : null}
+    ${
+      alternatives.length
+        ? html`<h3 class="reply-head-small" id="alternatives-head">Alternatives</h3>
+          <ul class="alternatives" aria-labelledby="alternatives-head">
+            ${alternatives.map(
+              (one) =>
+                html`<${AlternativeCard}
+                  key=${alternativeName(one)}
+                  one=${one}
+                  shown=${String(one.confusion.counts) === String(reply.after.counts)}
+                  act=${act}
+                />`,
+            )}
+          </ul>`
+        : null
+    }
+  <//>`;
+}
+
+/** A button that shows the rows that a step has changed. @param {{dialog: Dialog, pair: StepPair, act: Act}} props */
+function ChangedButton({ dialog, pair, act }) {
+  const path = `/api/dialogs/${encodeURIComponent(dialog.id)}/compare`;
+  const { data, loading } = useLoad((signal) => get(query(path, pair), signal), [path, pair.first, pair.second]);
+  const n = /** @type {Comparison | null} */ (data)?.n_changed;
+  if (loading || !n) return null;
+  return html`<div>
+    <button type="button" class="button button-small" onClick=${() => act.showChanges(pair)}>
+      Show the ${plural(n, 'row')} that changed
+    </button>
+  </div>`;
+}
+
+/**
+ * @param {{dialog: Dialog, reply: Reply, live: boolean, job: Job | null, act: Act, stop: () => void}} props
  *   `live`: a job is running, and a better reply may follow
  */
-export function ReplyBox({ reply, live, job, act, stop }) {
+export function ReplyBox({ dialog, reply, live, job, act, stop }) {
   return html`<section class="reply" aria-label="Reply">
     ${
       live
@@ -170,10 +226,15 @@ export function ReplyBox({ reply, live, job, act, stop }) {
       <code class="reply-preference">${reply.preference}</code>
     </div>
     ${reply.warnings.length ? html`<${Notice} kind="warn">${reply.warnings.map((text) => html`<p key=${text}>${text}</p>`)}<//>` : null}
-    ${reply.met ? null : html`<${NotMet} reply=${reply} act=${act} live=${live} />`}
+    ${reply.met ? null : live ? html`<p class="small">Not met yet: the search continues.</p>` : html`<${NotMet} dialog=${dialog} reply=${reply} act=${act} />`}
     ${reply.met && reply.already ? html`<p class="small">The limits were already met.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}
     <${Balance} changes=${reply.changes} />
+    ${
+      reply.number !== null && reply.parent !== null
+        ? html`<${ChangedButton} dialog=${dialog} pair=${{ first: reply.parent, second: reply.number }} act=${act} />`
+        : null
+    }
     <${Facts} reply=${reply} />
   </section>`;
 }

@@ -3,7 +3,7 @@
 
 import { get } from './api.js';
 import { axis, Chart, tooltip } from './charts.js';
-import { count, html, Notice, percent, plural, rate, sentence, Spinner, tint, useCallback, useEffect, useLoad, useRef } from './kit.js';
+import { count, html, Notice, percent, plural, rate, sentence, Spinner, tint, useCallback, useLoad } from './kit.js';
 import { RowsBehind } from './rows.js';
 
 /** @typedef {import('./types.js').Members} Members */
@@ -19,10 +19,6 @@ export function MembersPanel({ dialog, act }) {
   );
   const members = /** @type {Members | null} */ (data);
   const several = dialog.members.length > 1;
-  const rows = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
-    if (act.cell) rows.current?.scrollIntoView({ block: 'start' });
-  }, [act.cell, members !== null]);
   return html`<div class="panel-stack" aria-busy=${loading}>
     ${error && !members
       ? html`<${Notice}
@@ -41,8 +37,7 @@ export function MembersPanel({ dialog, act }) {
             ? html`<${Split} members=${members} /><${Disagreement} members=${members} />`
             : null}`
       : null}
-    <section class="panel-part" ref=${rows}>
-      ${dialog.read_only ? null : html`<${RowsBehind} dialog=${dialog} cell=${act.cell} />`}
+      ${dialog.read_only ? null : html`<${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />`}
     </section>
   </div>`;
 }
@@ -55,7 +50,6 @@ function Weights({ dialog, members: data }) {
   const members = data.members;
   const heaviest = Math.max(...members.map((member) => member.weight), 1e-9);
   const all = members.reduce((sum, member) => sum + member.weight, 0) || 1;
-  const positive = dialog.positive;
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
@@ -68,8 +62,8 @@ function Weights({ dialog, members: data }) {
             <th scope="col">Weight</th>
             <th scope="col" class="number">Errors</th>
             ${alarms
-              ? html`<th scope="col" class="number">wrongly predicted ${positive}</th>
-                  <th scope="col" class="number">${positive} missed</th>`
+              ? html`<th scope="col" class="number">False positives</th>
+                  <th scope="col" class="number">False negatives</th>`
               : null}
             <th scope="col" class="number">Accuracy</th>
           </tr>

@@ -16,7 +16,7 @@ const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
 export function quoted(label) {
   const text = String(label);
   if (PLAIN.test(text)) return text;
-  return text.includes('"') ? `'${text}'` : `"${text}"`;
+  return `"${text.replaceAll('"', '""')}"`;
 }
 
 /** The word for a cell in a preference. @param {Matrix} matrix @param {number} row @param {number} column */

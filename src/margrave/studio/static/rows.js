@@ -1,11 +1,12 @@
-// The rows in a cell of the matrix: sortable, page by page, with the vote of every member.
+// A table of rows, sortable, page by page, with the vote of every member; and the rows in a cell of the matrix.
 // @ts-check
 
 import { get, query } from './api.js';
-import { count, DownloadLink, Empty, html, labelText, Notice, percent, sentence, Spinner, useEffect, useLoad, useState } from './kit.js';
+import { count, DownloadLink, Empty, html, labelText, Notice, percent, sentence, Spinner, useEffect, useLoad, useRef, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').CellChoice} CellChoice */
+/** @typedef {import('./types.js').ChangedRow} ChangedRow */
 /** @typedef {import('./types.js').Rows} Rows */
 /** @typedef {import('./types.js').Row} Row */
 /** @typedef {{by: string, descending: boolean}} Sort */
@@ -15,13 +16,30 @@ const ANY = 'any';
 const REJECTED = 'rejected';
 
 /**
- * The values of the two selects for a cell; by default the false alarms.
+ * One page of rows from the server, with its order.
+ * @param {string} path @param {Record<string, any>} choice what selects the rows @param {any[]} deps
+ */
+export function useRows(path, choice, deps) {
+  const [sort, setSort] = useState(/** @type {Sort} */ ({ by: 'certainty', descending: true }));
+  const [offset, setOffset] = useState(0);
+  const chosen = JSON.stringify(choice);
+  useEffect(() => setOffset(0), [path, chosen, sort, ...deps]);
+  const { data, error, loading } = useLoad(
+    (signal) =>
+      get(query(path, { ...choice, sort: sort.by, descending: sort.descending, offset, limit: PAGE }), signal),
+    [path, chosen, sort, offset, ...deps],
+  );
+  return { data, error, loading, sort, setSort, offset, setOffset };
+}
+
+/**
+ * The values of the two selects for a cell; by default the false positives.
  * @param {Dialog} dialog @param {CellChoice | null} chosen
  */
 function placesOf(dialog, chosen) {
   const others = dialog.classes.filter((label) => label !== dialog.positive);
-  const alarms = dialog.positive === null ? null : { true: others[0], predicted: dialog.positive };
-  const cell = chosen ?? (others.length === 1 ? alarms : null);
+  const positives = dialog.positive === null ? null : { true: others[0], predicted: dialog.positive };
+  const cell = chosen ?? (others.length === 1 ? positives : null);
   /** @param {any} label */
   const place = (label) => {
     const at = dialog.classes.indexOf(label);
@@ -32,45 +50,52 @@ function placesOf(dialog, chosen) {
 
 /**
  * Two selects for a cell, and the rows in it.
- * @param {{dialog: Dialog, cell: CellChoice | null}} props
+ * @param {{dialog: Dialog, cell: CellChoice | null, settled: boolean}} props
+ *   `cell`: the cell that the user asked to see; `settled`: nothing above will move these rows
  */
-export function RowsBehind({ dialog, cell }) {
+export function RowsBehind({ dialog, cell, settled }) {
   const [places, setPlaces] = useState(placesOf(dialog, cell));
-  const [sort, setSort] = useState(/** @type {Sort} */ ({ by: 'certainty', descending: true }));
-  const [offset, setOffset] = useState(0);
-  useEffect(() => {
-    if (cell) setPlaces(placesOf(dialog, cell));
-  }, [cell]);
-  useEffect(() => setOffset(0), [places, sort, dialog.position]);
-
+  const head = useRef(/** @type {HTMLElement | null} */ (null));
   const choice = {
     true: places.truth === ANY ? null : dialog.classes[Number(places.truth)],
     predicted: places.predicted === ANY || places.predicted === REJECTED ? null : dialog.classes[Number(places.predicted)],
     rejected: places.predicted === REJECTED ? true : null,
   };
   const root = `/api/dialogs/${encodeURIComponent(dialog.id)}`;
-  const { data, error, loading } = useLoad(
-    (signal) =>
-      get(query(`${root}/rows`, { ...choice, sort: sort.by, descending: sort.descending, offset, limit: PAGE }), signal),
-    [dialog.id, dialog.position, dialog.steps.length, places, sort, offset],
-  );
-  const rows = /** @type {Rows | null} */ (data);
-  return html`<div class="panel-stack" aria-busy=${loading}>
-    <h2>Rows in a cell</h2>
+  const page = useRows(`${root}/rows`, choice, [dialog.position, dialog.steps.length]);
+  const rows = /** @type {Rows | null} */ (page.data);
+  useEffect(() => {
+    if (!cell) return;
+    setPlaces(placesOf(dialog, cell));
+    head.current?.focus({ preventScroll: true });
+  }, [cell]);
+  useEffect(() => {
+    if (cell) head.current?.scrollIntoView({ block: 'start' });
+  }, [cell, settled, rows !== null]);
+  return html`<div class="panel-stack" aria-busy=${page.loading}>
+    <h2 ref=${head} tabindex="-1">Rows in a cell</h2>
     <div class="rows-choice">
       <${CellSelects} dialog=${dialog} places=${places} onPlaces=${setPlaces} />
       <${DownloadLink} href=${query(`${root}/rows.csv`, choice)} name="rows.csv">These rows as CSV<//>
     </div>
-    ${error ? html`<${Notice} kind="bad" title="The rows could not be shown">${sentence(error)}<//>` : null}
-    ${!rows && !error ? html`<${Spinner} label="Loading rows" />` : null}
-    ${rows && rows.total === 0
-      ? html`<${Empty} title="This cell has no rows">Choose another cell above.<//>`
-      : null}
-    ${rows && rows.total > 0
-      ? html`<${RowsTable} rows=${rows} sort=${sort} onSort=${setSort} />
-          <${Pages} total=${rows.total} offset=${offset} shown=${rows.rows.length} onOffset=${setOffset} />`
-      : null}
+    <${PageOfRows} page=${page} label="Rows in the cell">
+      <${Empty} title="This cell has no rows">Choose another cell above.<//>
+    <//>
   </div>`;
+}
+
+/**
+ * The table of a page of rows, with the buttons to turn pages; the children are shown if there are no rows.
+ * @param {{page: ReturnType<typeof useRows>, label: string, children: any}} props
+ */
+export function PageOfRows({ page, label, children }) {
+  const { error, sort, setSort, offset, setOffset } = page;
+  const rows = /** @type {Rows | null} */ (page.data);
+  if (error) return html`<${Notice} kind="bad" title="The rows could not be shown">${sentence(error)}<//>`;
+  if (!rows) return html`<${Spinner} label="Loading rows" />`;
+  if (rows.total === 0) return children;
+  return html`<${RowsTable} rows=${rows} sort=${sort} onSort=${setSort} label=${label} />
+    <${Pages} total=${rows.total} offset=${offset} shown=${rows.rows.length} onOffset=${setOffset} />`;
 }
 
 /**
@@ -103,8 +128,8 @@ function CellSelects({ dialog, places, onPlaces }) {
     </div>`;
 }
 
-/** @param {{rows: Rows, sort: Sort, onSort: (sort: Sort) => void}} props */
-function RowsTable({ rows, sort, onSort }) {
+/** @param {{rows: Rows, sort: Sort, onSort: (sort: Sort) => void, label: string}} props */
+function RowsTable({ rows, sort, onSort, label }) {
   /** @param {string} by @param {string} text @param {boolean} [number] */
   const head = (by, text, number = false) => {
     const active = sort.by === by;
@@ -113,22 +138,24 @@ function RowsTable({ rows, sort, onSort }) {
       <button
         type="button"
         class="sort"
-        onClick=${() => onSort({ by, descending: active ? !sort.descending : by === 'certainty' })}
+        onClick=${() => onSort({ by, descending: active ? !sort.descending : by.startsWith('certainty') })}
       >
         ${text}<span class="sort-mark" aria-hidden="true">${active ? (sort.descending ? '↓' : '↑') : ''}</span>
       </button>
     </th>`;
   };
-  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Rows in the cell">
+  const changed = 'before' in rows.rows[0];
+  return html`<div class="scroll-x" tabindex="0" role="region" aria-label=${label}>
     <table class="table table-rows">
       <thead>
         <tr>
-          ${head('row', 'Row', true)}
-          <th scope="col">True class</th>
-          <th scope="col">Predicted class</th>
-          ${head('certainty', 'Certainty')}
+          ${head('row', 'Row', true)} ${head('true', 'True class')}
+          ${changed ? head('before', 'Predicted before') : null}
+          ${head('predicted', changed ? 'Predicted now' : 'Predicted class')}
+          ${changed ? html`<th scope="col">Now</th>${head('certainty_before', 'Certainty before')}` : null}
+          ${head('certainty', changed ? 'Certainty now' : 'Certainty')}
           ${rows.members.map((name) => head(`member:${name}`, name))}
-          ${rows.columns.map((name) => head(name, name))}
+          ${rows.columns.map((name) => head(`column:${name}`, name))}
         </tr>
       </thead>
       <tbody>
@@ -138,21 +165,30 @@ function RowsTable({ rows, sort, onSort }) {
   </div>`;
 }
 
-/** @param {{row: Row}} props */
+/** A prediction, marked if it is wrong. @param {Row} row @param {Row["predicted"]} predicted */
+const prediction = (row, predicted) =>
+  html`<td class=${predicted !== null && predicted !== row.true ? 'vote-wrong' : ''}>${labelText(predicted)}</td>`;
+
+/** @param {number} certainty */
+const meter = (certainty) =>
+  html`<td>
+    <span class="meter">
+      <span class="meter-track" aria-hidden="true">
+        <span class="meter-fill" style=${{ width: `${100 * certainty}%` }}></span>
+      </span>
+      <span class="number">${percent(certainty, 0)}</span>
+    </span>
+  </td>`;
+
+/** @param {{row: Row | ChangedRow}} props */
 function OneRow({ row }) {
-  const wrong = row.predicted !== row.true;
+  const now = row.predicted === null ? 'rejected' : row.predicted === row.true ? 'right' : 'wrong';
   return html`<tr>
     <th scope="row" class="number">${count(row.row)}</th>
     <td>${labelText(row.true)}</td>
-    <td class=${wrong ? 'vote-wrong' : ''}>${labelText(row.predicted)}</td>
-    <td>
-      <span class="meter">
-        <span class="meter-track" aria-hidden="true">
-          <span class="meter-fill" style=${{ width: `${100 * row.certainty}%` }}></span>
-        </span>
-        <span class="number">${percent(row.certainty, 0)}</span>
-      </span>
-    </td>
+    ${'before' in row ? prediction(row, row.before) : null} ${prediction(row, row.predicted)}
+    ${'before' in row ? html`<td class=${now === 'wrong' ? 'bad' : now === 'right' ? 'good' : ''}>${now}</td>${meter(row.certainty_before)}` : null}
+    ${meter(row.certainty)}
     ${row.votes.map((vote) => html`<td class=${vote === row.true ? 'vote' : 'vote vote-wrong'}>${labelText(vote)}</td>`)}
     ${row.values.map((value) => html`<td class="value">${value}</td>`)}
   </tr>`;

@@ -54,10 +54,19 @@ function Graph({ place, width, step, here }) {
   </svg>`;
 }
 
+/** The errors of a step, and its rejected rows if there are any. @param {Step} step @returns {[string, number][]} */
+function countsOf({ fp, fn, after }) {
+  const rejected = after.counts.reduce((sum, row) => sum + row[after.classes.length], 0);
+  return [
+    .../** @type {[string, number][]} */ (fp === null ? [] : [['fp', fp], ['fn', fn ?? 0]]),
+    .../** @type {[string, number][]} */ (rejected ? [['rejected', rejected]] : []),
+  ];
+}
+
 /** @param {Step} step */
 function stepLabel(step) {
-  if (step.preference === null && step.strategy === 'start') return 'Step 0, the start';
-  const counts = step.fp === null ? '' : `, fp ${step.fp}, fn ${step.fn}`;
+  const counts = countsOf(step).map(([name, n]) => `, ${name} ${count(n)}`).join('');
+  if (step.preference === null && step.strategy === 'start') return `Step 0, the start${counts}`;
   const from = step.parent === step.number - 1 ? '' : `, from step ${step.parent}`;
   return `Step ${step.number}${from}: ${step.preference ?? step.strategy}, ${step.met ? 'met' : 'not met'}${counts}, ${step.strategy}`;
 }
@@ -94,13 +103,9 @@ function renderLine({ step, place, width, here, off, marked, accepted, go, mark 
       }
       ${accepted ? html`<${Tag} kind="good">accepted<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
-      ${
-        step.fp === null
-          ? null
-          : html`<span class="trail-counts">
-            <span class="muted">fp</span> ${count(step.fp)} <span class="muted">fn</span> ${count(step.fn ?? 0)}
-          </span>`
-      }
+      <span class="trail-counts">
+        ${countsOf(step).map(([name, n]) => html`<span><span class="muted">${name}</span> ${count(n)}</span>`)}
+      </span>
       <span class="trail-strategy muted">${start ? '' : step.strategy}</span>
       </span>
     </button>
@@ -125,8 +130,8 @@ function comparedText({ n_changed, n_only_first, n_only_second }, n, first, seco
   return `${differ}: ${right}.`;
 }
 
-/** Two steps side by side. @param {{dialog: Dialog, first: number, second: number, close: () => void}} props */
-function Compared({ dialog, first, second, close }) {
+/** Two steps side by side. @param {{dialog: Dialog, first: number, second: number, act: Act, close: () => void}} props */
+function Compared({ dialog, first, second, act, close }) {
   const { data, error } = useLoad(
     async (signal) => {
       const address = query(`/api/dialogs/${encodeURIComponent(dialog.id)}/compare`, { first, second });
@@ -146,7 +151,16 @@ function Compared({ dialog, first, second, close }) {
     ${
       data
         ? html`<p class="small">${comparedText(data, dialog.n, first, second)}</p>
-          ${data.changes.length ? html`<${Changes} changes=${data.changes} />` : null}`
+          ${data.changes.length ? html`<${Changes} changes=${data.changes} />` : null}
+          ${
+            data.n_changed
+              ? html`<div>
+                <button type="button" class="button button-small" onClick=${() => act.showChanges({ first, second })}>
+                  Show the ${plural(data.n_changed, 'row')} that changed
+                </button>
+              </div>`
+              : null
+          }`
         : null
     }
   </section>`;
@@ -250,6 +264,7 @@ export function Trail({ dialog, act }) {
           dialog=${dialog}
           first=${first}
           second=${second}
+          act=${act}
           close=${() => setMarks([])}
         />`
         : null

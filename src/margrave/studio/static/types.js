@@ -69,12 +69,18 @@
  */
 
 /**
+ * The most false positives or false negatives that a bound allows; `subject`: the word and the class of the
+ * bound, such as "fp(spam)". A new bound on the same subject replaces it.
+ * @typedef {{subject: string, error: "fp" | "fn", most: number}} ErrorLimit
+ */
+
+/**
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, preference: string | null,
- *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
+ *   already: boolean, sentences: string[], strategy: string, strategies: string[] | null, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, n_candidates: number, cancelled: boolean, final: boolean,
  *   after: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
- *   note: string | null, warnings: string[], alternatives: Alternative[]}} Reply
+ *   limits: ErrorLimit[] | null, note: string | null, warnings: string[], alternatives: Alternative[]}} Reply
  */
 
 /** @typedef {Reply & {number: number, parent: number | null}} Step */
@@ -122,8 +128,10 @@
 /** @typedef {{true: Label, predicted: Label | null, to: number | string}} Edit */
 
 /**
+ * `after`: the matrix that a request would reach, null if the server does not preview it; `met`: it meets the limits.
  * @typedef {{preference: string | null, sentences: string[], error: string | null,
- *   code: string | null, fields: Record<string, any> | null, already: boolean}} Reading
+ *   code: string | null, fields: Record<string, any> | null, already: boolean,
+ *   after: Matrix | null, met: boolean | null}} Reading
  */
 
 /** @typedef {{n_changed: number, n_only_first: number, n_only_second: number, changes: Change[]}} Comparison */
@@ -153,7 +161,16 @@
  *   values: string[]}} Row
  */
 
-/** @typedef {{total: number, columns: string[], rows: Row[], members: string[]}} Rows */
+/** @typedef {{total: number, columns: string[], rows: (Row | ChangedRow)[], members: string[]}} Rows */
+
+/** A row that two steps predict differently. @typedef {Row & {before: Label | null, certainty_before: number}} ChangedRow */
+
+/**
+ * The counts are those of all pages.
+ * @typedef {Rows & {n_changed: number, n_newly: {right: number, wrong: number, rejected: number}}} ChangedRows
+ */
+
+/** Two steps to compare. @typedef {{first: number, second: number}} StepPair */
 
 /**
  * @typedef {{id: string, votes: number[], layer: number,
@@ -187,7 +204,8 @@
  *     options: {keep: boolean, from?: number | null, strategies?: string[] | null}) => Promise<Job | null>,
  *   goto: (step: number) => Promise<void>, undo: () => Promise<void>, redo: () => Promise<void>,
  *   run: (path: string, body: object) => Promise<Job | null>, refresh: () => Promise<void>,
- *   showRows: (cell: CellChoice) => void, cell: CellChoice | null}} Act
+ *   showRows: (cell: CellChoice) => void, cell: CellChoice | null,
+ *   showChanges: (pair: StepPair) => void}} Act
  */
 
 /**

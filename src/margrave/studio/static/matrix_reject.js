@@ -1,0 +1,46 @@
+// "Reject up to __ %": a slider and a field for the largest fraction of rejected rows.
+// @ts-check
+
+import { html } from './kit.js';
+
+const MOST = 20;
+const STEP = 0.5;
+
+/** The percentage of rows that a preference allows to reject; 0 if it does not say. @param {string} preference */
+export const allowedPercent = (preference) => Number(/(?:^|, )rejected <= ([\d.]+)%/.exec(preference)?.[1] ?? 0);
+
+/** @param {{value: number, still: boolean, change: (value: number) => void}} props */
+export function RejectSlider({ value, still, change }) {
+  /** @param {any} event */
+  const read = (event) => {
+    const typed = Number(event.currentTarget.value);
+    if (event.currentTarget.value !== '' && typed >= 0 && typed <= 100) change(typed);
+  };
+  return html`<div class="reject">
+    <label for="reject-percent">Reject up to</label>
+    <input
+      id="reject-percent"
+      class="input-number"
+      type="number"
+      min="0"
+      max="100"
+      step=${STEP}
+      disabled=${still}
+      value=${value}
+      onInput=${read}
+    />
+    <span>% of the rows</span>
+    <input
+      type="range"
+      class="slider"
+      min="0"
+      max=${MOST}
+      step=${STEP}
+      disabled=${still}
+      value=${Math.min(value, MOST)}
+      aria-label="Largest percentage of rejected rows"
+      aria-valuetext=${`${value}%`}
+      onInput=${read}
+    />
+  </div>`;
+}

@@ -195,13 +195,14 @@ class Progress(BaseModel):
 
 
 class Job(BaseModel):
-    """A job."""
+    """A job; `restarted` if the process that ran it has ended, so that it begins again."""
 
     id: str
     kind: JobKind
     dialog: str
     state: JobState
     ahead: int
+    restarted: bool
     progress: Progress | None
     reply: Step | None
     error: str | None

@@ -37,8 +37,7 @@ export function MembersPanel({ dialog, act }) {
             ? html`<${Split} members=${members} /><${Disagreement} members=${members} />`
             : null}`
       : null}
-    <section class="panel-part">
-      <${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />
+      ${dialog.read_only ? null : html`<${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />`}
     </section>
   </div>`;
 }

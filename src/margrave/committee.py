@@ -514,7 +514,9 @@ class Progress:
     running, waiting : tuple of str
         The members that are being trained, and those that come next.
     confusion : Confusion or None
-        The provisional confusion matrix: that of the finished members on the tuning set.
+        The provisional confusion matrix: that of the members in `scored` on the tuning set.
+    scored : tuple of str
+        The finished members; without those that have finished since the last matrix.
     """
 
     done: int
@@ -524,6 +526,7 @@ class Progress:
     running: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     confusion: Confusion | None = None
+    scored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import { totalsOf } from './summary.js';
 /** @typedef {import('./types.js').MemberProgress} MemberProgress */
 /** @typedef {import('./types.js').Progress} JobProgress */
 
-const STATES = { done: 'done', running: 'training now', waiting: 'next' };
+const STATES = { done: 'done', running: 'training', waiting: 'next' };
 
 /** @param {MemberProgress} props */
 const Line = ({ name, done, total, state }) =>
@@ -31,7 +31,7 @@ function Provisional({ progress }) {
     <h3 id="provisional-head">
       Provisional: ${count(provisional.members)} of ${plural(members.length, 'member')}
     </h3>
-    <p>
+    <p role="status">
       <strong>${plural(totals.errors, 'error')}</strong> in ${plural(totals.n, 'row')} of the tuning set: an accuracy
       of <strong>${percent(totals.correct / totals.n, 1)}</strong>.
     </p>
@@ -80,11 +80,11 @@ function Ends({ job, pending, send }) {
       done > 0 && done < members.length
         ? html`<button
           type="button"
-          class="button-primary"
+          class="button"
           disabled=${pending || asked}
           onClick=${async () => setAsked(await send(`${path}/enough`))}
         >
-          ${asked ? 'Finishing a model' : `Use ${done === 1 ? 'this' : 'these'} ${plural(done, 'member')}`}
+          ${asked ? 'Finishing a model' : done === 1 ? 'Use this member' : `Use these ${plural(done, 'member')}`}
         </button>`
         : null
     }

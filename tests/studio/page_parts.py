@@ -77,7 +77,7 @@ def trained(user: Client, table_id: str, *asked: str, **choices: object) -> str:
 class Name:
     """Accessible names by which several tests find a part: what is renamed is renamed here."""
 
-    ACCEPT = "Accept this model"
+    ACCEPT = "Certify this model"
     ALTERNATIVES = "Alternatives"
     ASK_NODE = "Tune this node"
     ASK_POINT = "Apply this point"
@@ -88,9 +88,9 @@ class Name:
     CLOSE = "Close"
     CLOSE_COMPARISON = "Close the comparison"
     COMPARISON = "Comparison"
-    CONFIRM = "Use it and accept"
+    CONFIRM = "Use it and certify"
     CONFIRM_BOX = "Use the certification set?"
-    CONFIRM_HALF = "Use half and accept"
+    CONFIRM_HALF = "Use half and certify"
     COSTS = "Costs and priors"
     DIALOGS = "Dialogs"
     DISAGREEMENT = "Where the members disagree"
@@ -125,7 +125,7 @@ class Name:
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"
-    TAKE = re.compile("^Take this")
+    TAKE = re.compile("^Use this")
     TARGET = "Column with the classes"
     TITLE = "Title"
     TOKEN = "Token"  # noqa: S105 - a label
@@ -133,11 +133,13 @@ class Name:
     TRAIN = "Train"
     TRAIN_AGAIN = "Train again"
     TRAINING = "Training the committee"
+    TUNE_ALL = "Tune all nodes"
     TUNE_WEAK = "Tune the weak nodes"
     UNDO = "Undo"
 
 
-TABS = ("Frontier", "Program", "Members", "Costs", "Accept")
+CERTIFY = "Certify & export"
+TABS = ("Frontier", "Members", "Costs", CERTIFY)
 
 
 def button(page: Page | Locator, name: str | re.Pattern[str], exact: bool = False) -> Locator:

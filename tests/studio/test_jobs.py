@@ -570,6 +570,7 @@ class TestWork:
             "dialog": job.dialog_id,
             "state": "running",
             "ahead": 0,
+            "restarted": False,
             "progress": {"done": 1, "total": 3, "text": "trees", "members": bars},
             "reply": {"number": None},
             "error": None,

@@ -140,7 +140,7 @@ def test_an_upload_can_be_cancelled(show, tmp_path):
 
 @pytest.mark.full
 def test_addresses_that_lead_nowhere(show, studio_server, user, mails_table):
-    for place in ("#/d/no-such-dialog", "#/d/no-such-dialog/accept", "#/d/%E0%A4%A"):
+    for place in ("#/d/no-such-dialog", "#/d/no-such-dialog/certify", "#/d/%E0%A4%A"):
         page = show(place, allow=(REFUSED.format(404),), fresh=True)
         expect(page.locator(".notice-warn")).to_be_visible()
     page.locator(".notice-warn").get_by_role("link").click()
@@ -191,7 +191,7 @@ def open_three(studio, open_page):
         chosen = {"target": "target", "members": ["extra-trees", "gradient-boosting", "svm"]}
         training = user.post("/dialogs", {"table": user.table(SLOW), **chosen}).json()
     allow = (AWAY, REFUSED.format(404))
-    page = open_page(f"{studio.url}#/d/{accepted}/accept", allow=(AWAY,))
+    page = open_page(f"{studio.url}#/d/{accepted}/certify", allow=(AWAY,))
     at_step(page, 2)
     third = open_page(f"{studio.url}#/d/{training['dialog']['id']}", allow=allow)
     expect(third.get_by_role("progressbar", name="extra-trees")).to_be_visible(timeout=LONG)

@@ -279,7 +279,8 @@ function drawCross(box, chart, cross, view) {
   Object.assign(flat.style, { left: `${left}px`, top: `${atY}px`, width: `${right - left}px` });
   [xText.textContent, yText.textContent] = cross.texts;
   Object.assign(xText.style, { left: `${atX}px`, top: `${bottom}px` });
-  Object.assign(yText.style, { left: `${left}px`, top: `${atY}px` });
+  // A long number covers a part of the plot rather than being cut off.
+  Object.assign(yText.style, { left: `${left}px`, top: `${atY}px`, transform: `translate(max(-100% - 4px, ${-left}px), -50%)` });
 }
 
 /**

@@ -5,8 +5,9 @@ import { get, query } from './api.js';
 import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade, winnerAt } from './costs_map.js';
 import { stepOf } from './dialog_state.js';
 import { FocusChoice, fpLimit } from './frontier.js';
-import { errorNames, errorsOf, isMember, strategyText } from './frontier_chart.js';
+import { errorNames, isMember, strategyText } from './frontier_chart.js';
 import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
+import { errorsOf } from './preview.js';
 
 /** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */

@@ -3,10 +3,10 @@
 
 import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
+import { errorsOf } from './preview.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Label} Label */
-/** @typedef {import('./types.js').Matrix} Matrix */
 /** A step as a point of the plane. @typedef {{step: number, parent: number | null, fp: number, fn: number, met: boolean}} Visited */
 /** @typedef {import('./types.js').Frontier & {trajectory: Visited[]}} Frontier */
 /** @typedef {import('./charts.js').Colours} Colours */
@@ -84,18 +84,6 @@ export function curveNear(frontier, x, y, scale) {
     if (away < least) [nearest, least] = [place, away];
   });
   return nearest < 0 ? null : { series: curveId(nearest), name: strategyText(frontier.curves[nearest].name) };
-}
-
-/** The false positives and false negatives of a class; a rejected row is neither. @param {Matrix} matrix @param {Label} label */
-export function errorsOf({ classes, counts }, label) {
-  const at = classes.indexOf(label);
-  let [fp, fn] = [0, 0];
-  classes.forEach((_, other) => {
-    if (other === at) return;
-    fp += counts[other][at];
-    fn += counts[at][other];
-  });
-  return { fp, fn };
 }
 
 /** The steps of a dialog as points of the plane of a class. @param {Dialog} dialog @param {Label} label @returns {Visited[]} */

@@ -125,6 +125,7 @@ function Summary({ table, choices, blocked }) {
     }
     ${!data && !plan.error && plan.loading ? html`<${Spinner} label="Splitting the rows" />` : null}
     ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    <p class="small">${NEXT}</p>
     <button
       type="button"
       class="button-primary train"
@@ -136,7 +137,6 @@ function Summary({ table, choices, blocked }) {
     <p class="small muted">
       ${blocked || whatIsTrained(choices, table)}
     </p>
-    <p class="small">${NEXT}</p>
   </aside>`;
 }
 

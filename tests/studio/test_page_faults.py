@@ -227,6 +227,7 @@ def test_a_server_that_dies_and_comes_back(start_studio, open_page):
         start_studio(port=urlsplit(studio.url).port)  # where the job goes on
     for one in (page, other, third):
         expect(away(one)).to_have_count(0, timeout=LONG)
+    expect(third.locator(".dialog-problem .notice-warn")).to_be_visible(timeout=LONG)
     is_trained_on(third)
     expect(page.locator(".notice-bad")).to_have_count(0)
     asks(page, 5, sum(before[0]), *PIMA)
@@ -242,6 +243,20 @@ def test_a_server_that_dies_and_comes_back(start_studio, open_page):
     at_step(other, 1)  # its answer was stored before
     expect(saved(other)).to_be_visible()
     expect(other.locator(".notice-bad")).to_have_count(0)
+
+
+def test_an_idle_page_notices_that_the_studio_has_stopped(open_page, studio_server):
+    """Nobody has to press a button first; nor to reload the page when the studio is back."""
+    page = open_page(allow=(AWAY,))
+    page.clock.install()
+    page.goto(studio_server.url)
+    expect(page.get_by_role("heading", name=Name.DIALOGS)).to_be_visible()
+    page.route("**/*", lambda route: route.abort("connectionrefused"))
+    page.clock.run_for(60_000)
+    expect(away(page)).to_be_visible()
+    page.unroute_all()
+    page.clock.run_for(5_000)
+    expect(away(page)).to_have_count(0)
 
 
 # Two windows

@@ -82,6 +82,8 @@ class Name:
     ASK_NODE = "Tune this node"
     ASK_POINT = "Ask for it"
     CANCEL_TRAINING = "Cancel the training"
+    ENOUGH = re.compile("^Use th")
+    PROVISIONAL = re.compile("^Provisional")
     CERTIFY_SHARE = "Size of the certification set"
     CHOOSE_FILE = "Choose a file"
     CLEAR = "Clear"

@@ -82,6 +82,8 @@ class Name:
     ASK_NODE = "Tune this node"
     ASK_POINT = "Apply this point"
     CANCEL_TRAINING = "Cancel the training"
+    ENOUGH = re.compile("^Use th")
+    PROVISIONAL = re.compile("^Provisional")
     CERTIFY_SHARE = "Size of the certification set"
     CHOOSE_FILE = "Choose a file"
     CLEAR = "Clear"

@@ -417,7 +417,11 @@ def test_training_shows_how_far_it_is_and_can_be_cancelled(show, user):
     expect(alert(page)).to_be_visible()
     page.reload()
     button(page, Name.TRAIN_AGAIN).click()
-    expect(page.get_by_role("heading", name=Name.TRAINING)).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("heading", name=Name.PROVISIONAL)).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("table")).to_have_count(1)
+    button(page, Name.ENOUGH).click()
+    expect(page.get_by_role("heading", name=Name.TRAINING)).to_have_count(0, timeout=LONG)
+    assert 1 <= len(record(user, page)["members"]) < 6
     home(page).click()
     page.get_by_role("button", name=f"Delete {SLOW}").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()

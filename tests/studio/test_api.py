@@ -84,6 +84,23 @@ def reading(monkeypatch):
     free.set()
 
 
+@pytest.fixture
+def first_member(monkeypatch):
+    """Training waits after its first member is finished: `(reached, free)`."""
+    reached, free = threading.Event(), threading.Event()
+    report = Handle.progress
+
+    def waiting(self, done, total, text, members=None, provisional=None):
+        report(self, done, total, text, members, provisional)
+        if provisional is not None and not reached.is_set():
+            reached.set()
+            assert free.wait(SECONDS)
+
+    monkeypatch.setattr(Handle, "progress", waiting)
+    yield reached, free
+    free.set()
+
+
 def begun(client, table, **choices):
     """A dialog whose training has begun: its place, and the job."""
     body = {"table": table, "target": "target", "members": ["logistic"], **choices}
@@ -788,6 +805,31 @@ def test_the_best_reply_so_far_is_shown_while_a_search_runs(client, held):
     step = client.ok(name)["steps"][1]
     assert step["met"] >= reply["met"]
     assert step["fn"] <= reply["fn"]  # no later reply is worse than the first
+
+
+def test_training_shows_a_provisional_matrix_and_may_end_with_the_finished_members(
+    client, table, reading, first_member
+):
+    names = ["logistic", "logistic-quantile", "qda"]
+    name, job = begun(client, table, members=names)
+    assert reading[0].wait(SECONDS)
+    assert client.post(f"/jobs/{job}/enough").status_code == 409  # no member is finished
+    reading[1].set()
+    reached, free = first_member
+    assert reached.wait(SECONDS)
+    progress = client.ok(f"/jobs/{job}")["progress"]
+    assert [member["name"] for member in progress["members"]] == names
+    finished = [member["name"] for member in progress["members"] if member["state"] == "done"]
+    assert 1 <= len(finished) < len(names)
+    assert progress["provisional"]["members"] == len(finished)
+    client.ok(f"/jobs/{job}/enough", {})
+    free.set()
+    assert ended(client, job)["state"] == "done"
+    record = client.ok(name)
+    assert record["members"] == finished
+    assert record["steps"][0]["after"] == progress["provisional"]["confusion"]
+    assert f"committee={finished!r}" in client.get(f"{name}/script.py").text
+    assert client.post(f"/jobs/{job}/enough").status_code == 409  # it has ended
 
 
 def test_training_that_is_stopped_can_be_tried_again(client, table, reading):

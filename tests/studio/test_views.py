@@ -557,44 +557,6 @@ def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
         assert (told["n_changed"], told["changes"]) == (0, [])
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("label", ["setosa", "versicolor", "virginica"])
-def test_the_trade_offs_of_each_class_are_those_of_the_library(client, three, label):
-    name, own, _ = three
-    known = own.frontier(positive=label)
-    told = client.ok(f"{name}/frontier", params={"positive": label})
-    assert (told["positive"], told["negative"]) == (label, None)
-    assert told["best"] == [
-        {key: one[key] for key in ("fp", "fn", "name")} for one in known.to_dict()["best"]
-    ]
-    won = client.ok(f"{name}/winners", params={"positive": label, "cost_low": 2, "cost_high": 2})
-    (winner,), best = won["winners"], known.best(cost_ratio=2)
-    assert (winner["fp"], winner["fn"], winner["name"]) == (best.fp, best.fn, best.name)
-
-
-def test_a_class_in_focus_may_be_a_number(client):
-    frame = datasets.load("iris", as_frame=True).frame
-    frame["target"] = frame["target"].astype("category").cat.codes * 2
-    sent = {"file": ("numbers.csv", frame.to_csv(index=False))}
-    table = client.http.post("/api/tables", files=sent).json()["id"]
-    begun = client.post("/dialogs", {"table": table, "target": "target", "members": MEMBERS})
-    assert client.finished(begun)["state"] == "done"
-    name = f"/dialogs/{begun.json()['dialog']['id']}"
-    label = client.ok(f"{name}/frontier", params={"positive": "4"})["positive"]
-    assert (type(label), label) == (int, 4)
-    assert client.get(f"{name}/frontier", params={"positive": "3"}).status_code == 400
-
-
-@pytest.mark.parametrize("path", ["frontier", "winners"])
-def test_trade_offs_need_a_class_that_is_there(client, three, path):
-    for label in ("rosa", "", "1", "x" * 2000):
-        answer = client.get(f"{three[0]}/{path}", params={"positive": label})
-        assert answer.status_code in (400, 422)
-        assert "positive" in answer.json()["error"]
-
-
-def test_three_classes_have_no_trade_off_until_one_is_named(client, three):
-=======
 def changed(client, name, **which):
     """All rows that changed between two steps, page by page, and the last page."""
     found, page = [], {"total": 1}
@@ -682,8 +644,42 @@ def test_changed_rows_of_no_such_steps_are_refused(client, two, params, status):
     assert client.get(f"{two[0]}/compare/rows", params=params).status_code == status
 
 
-def test_three_classes_without_a_positive_one_have_no_trade_off(client, three):
->>>>>>> cells
+@pytest.mark.parametrize("label", ["setosa", "versicolor", "virginica"])
+def test_the_trade_offs_of_each_class_are_those_of_the_library(client, three, label):
+    name, own, _ = three
+    known = own.frontier(positive=label)
+    told = client.ok(f"{name}/frontier", params={"positive": label})
+    assert (told["positive"], told["negative"]) == (label, None)
+    assert told["best"] == [
+        {key: one[key] for key in ("fp", "fn", "name")} for one in known.to_dict()["best"]
+    ]
+    won = client.ok(f"{name}/winners", params={"positive": label, "cost_low": 2, "cost_high": 2})
+    (winner,), best = won["winners"], known.best(cost_ratio=2)
+    assert (winner["fp"], winner["fn"], winner["name"]) == (best.fp, best.fn, best.name)
+
+
+def test_a_class_in_focus_may_be_a_number(client):
+    frame = datasets.load("iris", as_frame=True).frame
+    frame["target"] = frame["target"].astype("category").cat.codes * 2
+    sent = {"file": ("numbers.csv", frame.to_csv(index=False))}
+    table = client.http.post("/api/tables", files=sent).json()["id"]
+    begun = client.post("/dialogs", {"table": table, "target": "target", "members": MEMBERS})
+    assert client.finished(begun)["state"] == "done"
+    name = f"/dialogs/{begun.json()['dialog']['id']}"
+    label = client.ok(f"{name}/frontier", params={"positive": "4"})["positive"]
+    assert (type(label), label) == (int, 4)
+    assert client.get(f"{name}/frontier", params={"positive": "3"}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["frontier", "winners"])
+def test_trade_offs_need_a_class_that_is_there(client, three, path):
+    for label in ("rosa", "", "1", "x" * 2000):
+        answer = client.get(f"{three[0]}/{path}", params={"positive": label})
+        assert answer.status_code in (400, 422)
+        assert "positive" in answer.json()["error"]
+
+
+def test_three_classes_have_no_trade_off_until_one_is_named(client, three):
     for path in ("frontier", "winners"):
         answer = client.get(f"{three[0]}/{path}")
         assert answer.status_code == 400

@@ -370,9 +370,15 @@ class Workspace:
         live.size += _TIMES * sum(len(step.piece) for step in steps)
 
     def ready(
-        self, dialog_id: str, dialog: Dialog, *, ended: Ended | None = None, pinned: bool = False
+        self,
+        dialog_id: str,
+        dialog: Dialog,
+        *,
+        ended: Ended | None = None,
+        pinned: bool = False,
+        **values: Any,
     ) -> None:
-        """Store a trained dialog, and keep it in memory."""
+        """Store a trained dialog, with further values of its row, and keep it in memory."""
         base = b"" if pinned else dialog.dump_start()
         rows, sizes = dialog.table_rows, dialog.sizes
         facts = {
@@ -384,7 +390,7 @@ class Workspace:
             "certify": None if rows is None else {"n": sizes.certify},
             "sizes": list(sizes.certify_by_class.items()) if sizes.certify else [],
         }
-        values: Record = {"state": "ready", "error": None, "facts": facts, "base": base}
+        values |= {"state": "ready", "error": None, "facts": facts, "base": base}
         values["row_hashes"] = None if rows is None else bytes_of_rows(rows)
         live = Live(dialog, _TIMES * len(base), pinned=pinned)
         self.write(dialog_id, live, ended=ended, **values)

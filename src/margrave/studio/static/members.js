@@ -37,9 +37,11 @@ export function MembersPanel({ dialog, act }) {
             ? html`<${Split} members=${members} /><${Disagreement} members=${members} />`
             : null}`
       : null}
-    <section class="panel-part">
-      <${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />
-    </section>
+    ${dialog.read_only
+      ? null
+      : html`<section class="panel-part">
+          <${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />
+        </section>`}
   </div>`;
 }
 

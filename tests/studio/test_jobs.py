@@ -317,6 +317,18 @@ class TestLeases:
             store.change(job.dialog_id, steps=[step(2)], position=2, ended=done(job, first))
         assert found(first, job).result == {"step": 1}
 
+    def test_it_is_known_that_the_process_of_a_job_is_silent_and_that_it_begins_again(self, store):
+        first, second = (JobTable(store, waiting=5) for _ in range(2))
+        jobs, job = Jobs(second, {}, 1), add(first)
+        assert not jobs.record(job)["restarted"]  # it waits
+        first.claim(training=False)
+        assert not jobs.record(found(second, job))["restarted"]
+        expire(store, job)
+        assert jobs.record(found(second, job))["restarted"]  # before another process takes it
+        second.reclaim()
+        second.claim(training=False)
+        assert jobs.record(found(second, job))["restarted"]
+
     def test_a_lost_lease_ends_nothing_after_the_same_process_has_claimed_the_job_again(
         self, store
     ):
@@ -561,7 +573,7 @@ class TestWork:
     def test_record(self, bench):
         job, work = bench.hold()
         assert work.begun.wait(LONG)
-        bars = [{"name": "forest", "done": 1, "total": 2}]
+        bars = [{"name": "forest", "done": 1, "total": 2, "state": "running"}]
         work.handle.progress(1, 3, "trees", bars)
         work.handle.reply({"number": None})
         expected = {
@@ -570,7 +582,14 @@ class TestWork:
             "dialog": job.dialog_id,
             "state": "running",
             "ahead": 0,
-            "progress": {"done": 1, "total": 3, "text": "trees", "members": bars},
+            "restarted": False,
+            "progress": {
+                "done": 1,
+                "total": 3,
+                "text": "trees",
+                "members": bars,
+                "provisional": None,
+            },
             "reply": {"number": None},
             "error": None,
             "code": None,

@@ -23,7 +23,16 @@ from threadpoolctl import threadpool_limits
 from margrave.steer import StoppedError
 from margrave.studio.job_table import TRAIN, JobTable
 from margrave.studio.problems import WENT_WRONG, problem_record
-from margrave.studio.store import DialogRow, Ended, JobRow, Lost, NotFound, Record, StoreError
+from margrave.studio.store import (
+    Conflict,
+    DialogRow,
+    Ended,
+    JobRow,
+    Lost,
+    NotFound,
+    Record,
+    StoreError,
+)
 
 Work = Callable[[JobRow, "Handle"], None]
 
@@ -89,6 +98,7 @@ class Handle:
         total: int,
         text: str,
         members: Iterable[Mapping[str, Any]] | None = None,
+        provisional: Record | None = None,
     ) -> None:
         """Report progress; may be called at any rate.
 
@@ -99,10 +109,17 @@ class Handle:
         text : str
             The current step, in words.
         members : iterable of mapping, or None
-            ``name``, ``done`` and ``total`` of each member.
+            ``name``, ``done``, ``total`` and ``state`` of each member.
+        provisional : dict or None
+            The confusion matrix of the members so far.
         """
-        bars = None if members is None else [dict(member) for member in members]
-        self.news["progress"] = {"done": done, "total": total, "text": text, "members": bars}
+        self.news["progress"] = {
+            "done": done,
+            "total": total,
+            "text": text,
+            "members": None if members is None else [dict(member) for member in members],
+            "provisional": provisional,
+        }
         if monotonic() > self._reported + PACE:
             self._reported = monotonic()
             self._report(self.job.id)
@@ -187,6 +204,15 @@ class Jobs:
             handle.stop()
         self._report(job.id)
 
+    def enough(self, job: JobRow) -> None:
+        """End a training with the members that are finished now, or a few more."""
+        progress = self.record(job)["progress"] or {}
+        states = [member["state"] for member in progress.get("members") or ()]
+        n_finished = states.count("done")
+        if not n_finished:
+            raise Conflict("No member is finished yet.")
+        self.table.set_enough(job, n_finished)
+
     def record(self, job: JobRow) -> Record:
         """A job as plain data."""
         handle = self._running.get(job.id)
@@ -194,7 +220,8 @@ class Jobs:
         record = {name: getattr(source, name) for name in _RECORD}
         record |= {} if handle is None else handle.news
         ahead = self.table.ahead(job) if source.state == "waiting" else 0
-        return {**record, "dialog": job.dialog_id, "ahead": ahead}
+        restarted = source.attempts > 1 or (handle is None and self.table.is_silent(job))
+        return {**record, "dialog": job.dialog_id, "ahead": ahead, "restarted": restarted}
 
     def wait(self, job: JobRow, seconds: float) -> JobRow:
         """Wait until a job has ended, at most some seconds; return its row."""

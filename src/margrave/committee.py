@@ -9,9 +9,8 @@ the result. `train_members` fits clones on all samples and on folds, one member 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from threading import get_ident
@@ -514,7 +513,9 @@ class Progress:
     running, waiting : tuple of str
         The members that are being trained, and those that come next.
     confusion : Confusion or None
-        The provisional confusion matrix: that of the finished members on the tuning set.
+        The provisional confusion matrix: that of the members in `scored` on the tuning set.
+    scored : tuple of str
+        The finished members; without those that have finished since the last matrix.
     """
 
     done: int
@@ -524,6 +525,7 @@ class Progress:
     running: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     confusion: Confusion | None = None
+    scored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -631,7 +633,7 @@ def train_members(
             delayed(_fit_one)(own[j], X, y, None if f < 0 else folds[f], (j, f), threads, caller)
             for j, f in jobs
         )
-        with _closing(fits):
+        with _abandoning(fits):
             for (j, f), result in fits:
                 results[j, f] = result
                 pending = [job for job in jobs if job not in results]
@@ -655,14 +657,20 @@ def train_members(
 
 
 @contextmanager
-def _closing(fits: Generator[Any]) -> Iterator[None]:
-    """Close joblib's generator at the end of the block, without its warning about unused models."""
+def _abandoning(fits: Generator[Any]) -> Iterator[None]:
+    """Abandon the fits that are left at the end of the block.
+
+    joblib warns if its generator is closed before the end, but not if it gets an exception.
+    """
     try:
         yield
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fits.close()
+        with suppress(_AbandonedError):
+            fits.throw(_AbandonedError())
+
+
+class _AbandonedError(Exception):
+    """The fits that are left are not wanted."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from margrave.confusion import PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, _start
+from margrave.steer import Dialog, _split, _start
 from margrave.steer._order_statistic import samples_needed
 from margrave.table import TableEncoder
 
@@ -477,3 +477,101 @@ def test_the_default_committee_on_a_table_of_every_kind():
     assert reply.met
     model = dialog.accept(confidence=0.8)
     assert set(model.predict(frame().iloc[:, ::-1])) <= {"ham", "spam"}
+
+
+# The progress of the training, the provisional matrix, and large tables
+
+
+def same_dialog(one, other):
+    assert one.members == other.members
+    assert one.confusion == other.confusion
+    assert one.sizes == other.sizes
+    np.testing.assert_array_equal(one.model.decision_function(X), other.model.decision_function(X))
+
+
+NAMES = ["logistic", "logistic-quantile", "qda"]
+
+
+@pytest.mark.parametrize("tune", [None, 0.3])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_provisional_matrix_is_that_of_a_dialog_with_the_members_so_far(tune, n_jobs):
+    told = []
+    choices = {"committee": NAMES, "tune": tune, "n_jobs": n_jobs}
+    dialog = open_dialog(**choices, callback=told.append)
+    assert told[-1].confusion == dialog.confusion
+    assert told[-1].scored == tuple(NAMES)
+    assert {one.scored for one in told if one.confusion is None} <= {()}
+    for scored, matrix in {one.scored: one.confusion for one in told if one.scored}.items():
+        assert open_dialog(committee=list(scored), tune=tune).confusion == matrix
+    first = next(one for one in told if one.confusion is not None)
+    assert len(first.scored) == 1
+    assert first.done < first.total
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("committee", [NAMES, PAIR])
+def test_enough_members_make_the_dialog_that_they_would_make_alone(committee, n_jobs):
+    told = []
+    dialog = open_dialog(
+        committee=committee,
+        n_jobs=n_jobs,
+        callback=told.append,
+        enough=lambda: len(told[-1].finished) > 0,
+    )
+    assert dialog.members == told[-1].finished
+    assert len(dialog.members) < len(committee)
+    names = [member if isinstance(member, str) else member[0] for member in committee]
+    finished = [one for name, one in zip(names, committee, strict=True) if name in dialog.members]
+    alone = open_dialog(committee=finished)
+    same_dialog(dialog, alone)
+    for one in (dialog, alone):
+        one.prefer("fn <= 60%", strategies=["move"])
+    assert str(dialog.accept().estimator) == str(alone.accept().estimator)
+
+
+def test_what_is_enough_before_a_member_is_finished_waits_for_it():
+    dialog = open_dialog(committee=NAMES, enough=lambda: True)
+    assert dialog.members == ("logistic",)
+
+
+def test_a_training_that_is_never_enough_has_all_members():
+    same_dialog(open_dialog(enough=lambda: False), open_dialog())
+
+
+class TestLargeTables:
+    @pytest.fixture(autouse=True)
+    def small_is_large(self, monkeypatch):
+        monkeypatch.setattr(_split, "LARGE", 200)
+        monkeypatch.setattr(_split, "LARGE_CLASS", 90)
+
+    def test_a_fifth_of_the_rows_is_tuned_on_and_all_are_trained_on(self):
+        told = []
+        dialog = open_dialog(IDS, callback=told.append)
+        assert dialog.sizes.train == 240
+        assert dialog.sizes.tune == dialog.confusion.n == 48
+        assert told[-1].total == 2 * len(PAIR)
+        assert not tuning_ids(dialog) & certify_ids(dialog)
+        assert dialog.prefer("fn <= 10%").after.n == 48
+        assert dialog.accept().certificate_ is not None
+
+    def test_the_predictions_are_of_members_trained_without_the_fold(self):
+        dialog = open_dialog(IDS, committee=KNeighborsClassifier(1), certify=None)
+        assert dialog.confusion.n_errors > 0, "a neighbour that saw the row would be right"
+        build, held = set(range(N)), tuning_ids(dialog)
+        training = np.array(sorted(build - held))
+        expected = KNeighborsClassifier(1).fit(IDS[training], Y[training])
+        at = np.array(sorted(held))
+        assert dialog.confusion.n_errors == (expected.predict(IDS[at]) != Y[at]).sum()
+
+    def test_the_plan_has_the_sizes_of_the_training(self):
+        assert Dialog.plan_split(X, Y, random_state=0) == open_dialog().sizes
+
+    @pytest.mark.parametrize("few", [{"groups": np.arange(N) % 50}, {"labels": Y[: N // 2]}])
+    def test_groups_and_small_classes_are_tuned_on_all_folds(self, few):
+        labels = few.pop("labels", Y)
+        sizes = open_dialog(X[: len(labels)], labels, **few).sizes
+        assert sizes.tune == sizes.train
+
+    def test_a_tuning_set_of_its_own_stays_apart(self):
+        sizes = open_dialog(tune=0.3).sizes
+        assert (sizes.train, sizes.tune) == (168, 72)

@@ -80,8 +80,10 @@ class Name:
     ACCEPT = "Certify this model"
     ALTERNATIVES = "Alternatives"
     ASK_NODE = "Tune this node"
-    ASK_POINT = "Ask for it"
+    ASK_POINT = "Apply this point"
     CANCEL_TRAINING = "Cancel the training"
+    ENOUGH = re.compile("^Use th")
+    PROVISIONAL = re.compile("^Provisional")
     CERTIFY_SHARE = "Size of the certification set"
     CHOOSE_FILE = "Choose a file"
     CLEAR = "Clear"
@@ -104,7 +106,7 @@ class Name:
     LEVELS = "Levels"
     MATRIX = "Confusion matrix"
     MEMBERS = "Members"
-    MISS_COST = "A miss costs, in false alarms"
+    MISS_COST = "Cost of a false negative"
     MODEL_FILE = re.compile("^Model for")
     NEW_DIALOG = "New dialog"
     NOT_TRAINED = "Not trained"
@@ -125,7 +127,7 @@ class Name:
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"
-    TAKE = re.compile("^Take this")
+    TAKE = re.compile("^Use this")
     TARGET = "Column with the classes"
     TITLE = "Title"
     TOKEN = "Token"  # noqa: S105 - a label

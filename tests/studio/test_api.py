@@ -84,6 +84,23 @@ def reading(monkeypatch):
     free.set()
 
 
+@pytest.fixture
+def first_member(monkeypatch):
+    """Training waits after its first member is finished: `(reached, free)`."""
+    reached, free = threading.Event(), threading.Event()
+    report = Handle.progress
+
+    def waiting(self, done, total, text, members=None, provisional=None):
+        report(self, done, total, text, members, provisional)
+        if provisional is not None and not reached.is_set():
+            reached.set()
+            assert free.wait(SECONDS)
+
+    monkeypatch.setattr(Handle, "progress", waiting)
+    yield reached, free
+    free.set()
+
+
 def begun(client, table, **choices):
     """A dialog whose training has begun: its place, and the job."""
     body = {"table": table, "target": "target", "members": ["logistic"], **choices}
@@ -307,6 +324,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     name = client.dialog("pima", own=True, members=["logistic"])
     whole = client.ok(name)
     assert (numbers(whole["left"])[0], whole["used_up"], whole["opened"]) == (154, False, None)
+    plan = f"/tables/{whole['table']['id']}/plan"
     early = client.post(f"{name}/accept", {"confidence": 0.8})
     assert early.status_code == 400
     client.asked(name, "fp <= 2", strategies=CHEAP)
@@ -324,6 +342,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
         False,
         0.8,
     )
+    assert client.ok(plan, {"target": "target"})["used_up"] is False
     client.asked(name, "fp <= 80", keep=False, strategies=CHEAP)
     other = client.finished(client.post(f"{name}/accept", {"confidence": 0.9}))
     assert "0.8" in other["error"]
@@ -332,6 +351,12 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     record = client.ok(name)
     assert [one["step"] for one in record["accepted"]] == [2, 3]
     assert (numbers(record["left"])[0], record["used_up"]) == (154, True)
+    # A new dialog on the same rows is told before it is trained.
+    assert client.ok(plan, {"target": "target", "seed": 5})["used_up"] is True
+    assert client.ok(plan, {"target": "target", "certify": None})["used_up"] is False
+    assert (
+        client.ok(f"/tables/{client.table('iris')}/plan", {"target": "target"})["used_up"] is False
+    )
 
 
 def test_a_program_is_tuned_node_by_node_and_grown(client):
@@ -780,6 +805,31 @@ def test_the_best_reply_so_far_is_shown_while_a_search_runs(client, held):
     step = client.ok(name)["steps"][1]
     assert step["met"] >= reply["met"]
     assert step["fn"] <= reply["fn"]  # no later reply is worse than the first
+
+
+def test_training_shows_a_provisional_matrix_and_may_end_with_the_finished_members(
+    client, table, reading, first_member
+):
+    names = ["logistic", "logistic-quantile", "qda"]
+    name, job = begun(client, table, members=names)
+    assert reading[0].wait(SECONDS)
+    assert client.post(f"/jobs/{job}/enough").status_code == 409  # no member is finished
+    reading[1].set()
+    reached, free = first_member
+    assert reached.wait(SECONDS)
+    progress = client.ok(f"/jobs/{job}")["progress"]
+    assert [member["name"] for member in progress["members"]] == names
+    finished = [member["name"] for member in progress["members"] if member["state"] == "done"]
+    assert 1 <= len(finished) < len(names)
+    assert progress["provisional"]["members"] == len(finished)
+    client.ok(f"/jobs/{job}/enough", {})
+    free.set()
+    assert ended(client, job)["state"] == "done"
+    record = client.ok(name)
+    assert record["members"] == finished
+    assert record["steps"][0]["after"] == progress["provisional"]["confusion"]
+    assert f"committee={finished!r}" in client.get(f"{name}/script.py").text
+    assert client.post(f"/jobs/{job}/enough").status_code == 409  # it has ended
 
 
 def test_training_that_is_stopped_can_be_tried_again(client, table, reading):

@@ -573,7 +573,7 @@ class TestWork:
     def test_record(self, bench):
         job, work = bench.hold()
         assert work.begun.wait(LONG)
-        bars = [{"name": "forest", "done": 1, "total": 2}]
+        bars = [{"name": "forest", "done": 1, "total": 2, "state": "running"}]
         work.handle.progress(1, 3, "trees", bars)
         work.handle.reply({"number": None})
         expected = {
@@ -583,7 +583,13 @@ class TestWork:
             "state": "running",
             "ahead": 0,
             "restarted": False,
-            "progress": {"done": 1, "total": 3, "text": "trees", "members": bars},
+            "progress": {
+                "done": 1,
+                "total": 3,
+                "text": "trees",
+                "members": bars,
+                "provisional": None,
+            },
             "reply": {"number": None},
             "error": None,
             "code": None,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrave import MargraveError
+
+if TYPE_CHECKING:
+    from margrave.committee import Progress
 
 # For errors whose own message names a call in Python; the fields of the error are filled in.
 _MESSAGES = {
@@ -95,6 +98,16 @@ def describe_error(error: Exception, shown: Callable[[str], str | None]) -> str:
             needed = f"; at least {fields['needed']} are needed" if "needed" in fields else ""
             message = f"{which} has {fields['n']} rows, too few for this split{needed}."
     return _join_lines(message)
+
+
+def describe_training(progress: Progress) -> str:
+    """Describe in a few words what is trained now, and what comes next."""
+    if progress.running:
+        after = f"; next: {', '.join(progress.waiting)}" if progress.waiting else ""
+        return f"Training {' and '.join(progress.running)}{after}"
+    if progress.finished:
+        return "All members are trained"
+    return f"{progress.done} of {progress.total} levels"
 
 
 def replace_control(text: str) -> str:

@@ -98,7 +98,8 @@ def _steer(parser: _Parser) -> None:
     parser.add("--strategies", "NAMES", text)
     text = "The random seed of the split and of the members; by default %(default)s."
     parser.add("--seed", "NUMBER", text, type=int, default=0)
-    parser.add("--jobs", "NUMBER", "The number of models to train in parallel.", type=int)
+    text = "The number of models to train in parallel; by default as many as there are cores."
+    parser.add("--jobs", "NUMBER", text, type=int, default=-1)
     parser.add("--report", "FILE", "The file for an HTML report.", type=Path)
     text = "The file for the dialog, to continue it in Python with Dialog.load."
     parser.add("--dialog", "FILE", text, type=Path)

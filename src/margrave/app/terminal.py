@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from margrave._messages import format_count, missing_extra, name_class
-from margrave.app.messages import replace_control
+from margrave.app.messages import describe_training, replace_control
 
 try:
     from rich.console import Console
@@ -65,9 +65,14 @@ class Bars(Progress):
     def training(self, at: Training) -> None:
         """Update the bar of the training after a model was trained."""
         if not self.task_ids:
-            self.add_task("training the members", total=at.total, status="")
-        status = f"{at.done} of {at.total} models ({at.member})"
-        self.update(self.task_ids[0], completed=at.done, status=status)
+            self.add_task("", total=at.total, status="")
+        status = ""
+        if at.confusion is not None:
+            n_members = len(at.finished) + len(at.running) + len(at.waiting)
+            errors = f"{at.confusion.n_errors:,} errors ({at.confusion.accuracy:.1%} accuracy)"
+            status = f"{errors} with {len(at.scored)} of {n_members} members"
+        description = replace_control(describe_training(at))
+        self.update(self.task_ids[0], completed=at.done, description=description, status=status)
 
     def reply(self, want: str, reply: Reply | None) -> None:
         """Add a bar for a preference, or update it after a better reply."""

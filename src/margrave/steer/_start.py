@@ -450,7 +450,9 @@ def _fit_committee(
     if split.parts.tuning is not None and not others and _is_program(member):
         growing.add(TrainedMember(0, _fit_program(name, member, rows, labels, callback), []))
         return growing.start()
-    confusion, next_start = None, 0.0
+    confusion: Confusion | None = None
+    scored: tuple[str, ...] = ()
+    next_start = 0.0
     with closing(train_members(members, rows, labels, split.parts.folds, n_jobs=n_jobs)) as news:
         for progress, trained in news:
             if trained is not None:
@@ -459,9 +461,9 @@ def _fit_committee(
                 is_last = progress.done == progress.total
                 if is_last or (trained is not None and perf_counter() >= next_start):
                     before = perf_counter()
-                    confusion = growing.start().confusion
+                    confusion, scored = growing.start().confusion, progress.finished
                     next_start = perf_counter() + _PAUSE * (perf_counter() - before)
-                callback(replace(progress, confusion=confusion))
+                callback(replace(progress, confusion=confusion, scored=scored))
             if enough is not None and growing.trained and enough():
                 break
     return growing.start()

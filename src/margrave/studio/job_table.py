@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from margrave.studio._tables import ACTIVE, DialogRow, JobRow
 from margrave.studio.store import (
+    ENOUGH,
     Conflict,
     Ended,
     Record,
@@ -221,6 +222,12 @@ class JobTable:
                     _fail(session, job.dialog_id, CANCELLED)
             else:
                 session.execute(same.where(JobRow.state == "running").values(stopping=True))
+
+    def set_enough(self, job: JobRow, n_members: int) -> None:
+        """Request a running training to end with the finished members, once there are so many."""
+        same = update(JobRow).where(JobRow.id == job.id, JobRow.state == "running")
+        with self.store.write() as session:
+            session.execute(same.values(arguments={**job.arguments, ENOUGH: n_members}))
 
     def beat(self, news: Mapping[str, Record]) -> set[str]:
         """Extend the leases of this process, and publish the progress of its jobs.

@@ -23,7 +23,16 @@ from threadpoolctl import threadpool_limits
 from margrave.steer import StoppedError
 from margrave.studio.job_table import TRAIN, JobTable
 from margrave.studio.problems import WENT_WRONG, problem_record
-from margrave.studio.store import DialogRow, Ended, JobRow, Lost, NotFound, Record, StoreError
+from margrave.studio.store import (
+    Conflict,
+    DialogRow,
+    Ended,
+    JobRow,
+    Lost,
+    NotFound,
+    Record,
+    StoreError,
+)
 
 Work = Callable[[JobRow, "Handle"], None]
 
@@ -89,6 +98,7 @@ class Handle:
         total: int,
         text: str,
         members: Iterable[Mapping[str, Any]] | None = None,
+        provisional: Record | None = None,
     ) -> None:
         """Report progress; may be called at any rate.
 
@@ -99,10 +109,17 @@ class Handle:
         text : str
             The current step, in words.
         members : iterable of mapping, or None
-            ``name``, ``done`` and ``total`` of each member.
+            ``name``, ``done``, ``total`` and ``state`` of each member.
+        provisional : dict or None
+            The confusion matrix of the members so far.
         """
-        bars = None if members is None else [dict(member) for member in members]
-        self.news["progress"] = {"done": done, "total": total, "text": text, "members": bars}
+        self.news["progress"] = {
+            "done": done,
+            "total": total,
+            "text": text,
+            "members": None if members is None else [dict(member) for member in members],
+            "provisional": provisional,
+        }
         if monotonic() > self._reported + PACE:
             self._reported = monotonic()
             self._report(self.job.id)
@@ -186,6 +203,15 @@ class Jobs:
         if handle := self._running.get(job.id):
             handle.stop()
         self._report(job.id)
+
+    def enough(self, job: JobRow) -> None:
+        """End a training with the members that are finished now, or a few more."""
+        progress = self.record(job)["progress"] or {}
+        states = [member["state"] for member in progress.get("members") or ()]
+        n_finished = states.count("done")
+        if not n_finished:
+            raise Conflict("No member is finished yet.")
+        self.table.set_enough(job, n_finished)
 
     def record(self, job: JobRow) -> Record:
         """A job as plain data."""

@@ -241,6 +241,13 @@ def cancel(job: JobParameter, studio: StudioParameter) -> Record:
     return studio.jobs.record(studio.jobs.table.find(job.owner, job.id))
 
 
+@router.post("/jobs/{job}/enough", response_model=schemas.Job)
+def enough(job: JobParameter, studio: StudioParameter) -> Record:
+    """End a training with the members that are finished; 409 if none is."""
+    studio.jobs.enough(job)
+    return studio.jobs.record(studio.jobs.table.find(job.owner, job.id))
+
+
 _JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 

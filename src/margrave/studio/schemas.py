@@ -174,6 +174,7 @@ class Plan(BaseModel):
     parts: Parts
     support: list[Support]
     remarks: list[str]
+    used_up: bool  # whether guarantees have used up the rows of this table
 
 
 class MemberProgress(BaseModel):
@@ -182,6 +183,14 @@ class MemberProgress(BaseModel):
     name: str
     done: int
     total: int
+    state: Literal["done", "running", "waiting"]
+
+
+class Provisional(BaseModel):
+    """The confusion matrix of the finished members, on the tuning set."""
+
+    members: int
+    confusion: Matrix
 
 
 class Progress(BaseModel):
@@ -191,6 +200,7 @@ class Progress(BaseModel):
     total: int
     text: str
     members: list[MemberProgress] | None = None
+    provisional: Provisional | None = None
 
 
 class Job(BaseModel):

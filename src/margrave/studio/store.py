@@ -69,6 +69,7 @@ T = TypeVar("T")
 # What both can hold: SQLite 1e9 bytes a row; PostgreSQL 1 GiB a value as it is sent, two letters
 # for each byte.
 LARGEST = 500_000_000
+ENOUGH = "enough"  # the argument of a training that says how many members are enough
 BUSY = "The dialog is busy with another request; wait for it, or stop it."
 
 
@@ -321,6 +322,12 @@ class Store:
         query = select(DialogRow).where(DialogRow.id == dialog_id, DialogRow.owner == owner)
         with self.read() as session:
             return found(session.scalar(query), "dialog")
+
+    def enough_members(self, job_id: str) -> int | None:
+        """Return how many members the user has called enough for a training, if any."""
+        with self.read() as session:
+            arguments = session.scalar(select(JobRow.arguments).where(JobRow.id == job_id))
+        return None if arguments is None else arguments.get(ENOUGH)
 
     def row_hashes(self, dialog_id: str) -> bytes | None:
         """Return what identifies the rows of a dialog's certification data."""

@@ -10,7 +10,8 @@ from collections import Counter
 from typing import Any
 
 from margrave.app import Samples
-from margrave.steer import Dialog, GuaranteeError, Ledger, Progress
+from margrave.app.messages import describe_training
+from margrave.steer import Dialog, GuaranteeError, Progress
 from margrave.studio import views
 from margrave.studio.jobs import Handle
 from margrave.studio.problems import problem_record
@@ -25,25 +26,49 @@ def train(workspace: Workspace, job: JobRow, handle: Handle) -> None:
         raise ValueError("This dialog has no table to train on.")
     handle.progress(0, 1, "Reading the table")
     samples = workspace.samples(job.owner, row.table_id, row.choices)
-    dialog = _train_dialog(samples, row.choices, workspace.ledger(row.choices), handle)
-    bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
-    handle.progress(1, 1, "Saving", bars or None)
-    workspace.ready(job.dialog_id, dialog, ended=handle.done({"step": 0}))
+    dialog = _train_dialog(workspace, job, handle, samples, row.choices)
+    last = handle.news["progress"]
+    handle.progress(1, 1, "Saving", last["members"], last["provisional"])
+    choices = row.choices
+    if choices["kind"] == "committee":
+        choices = {**choices, "members": list(dialog.members)}  # fewer if they were enough
+    ended = handle.done({"step": 0})
+    workspace.ready(job.dialog_id, dialog, ended=ended, choices=choices)
 
 
 def _train_dialog(
-    samples: Samples, choices: dict[str, Any], ledger: Ledger, handle: Handle
+    workspace: Workspace, job: JobRow, handle: Handle, samples: Samples, choices: dict[str, Any]
 ) -> Dialog:
     """Train a dialog on samples, and report the progress of each member."""
     done: Counter[str] = Counter()
+    finished: tuple[str, ...] = ()
     program = choices["kind"] == "program"
     names = [] if program else list(choices.get("members") or ())
 
     def report(progress: Progress) -> None:
+        nonlocal finished
+        finished = progress.finished
         done[progress.member] += 1
-        of_each = progress.total // max(len(names), 1) if names else progress.total
-        members = [{"name": name, "done": done[name], "total": of_each} for name in names]
-        handle.progress(progress.done, progress.total, progress.member, members or None)
+        members = [
+            {
+                "name": name,
+                "done": done[name],
+                "total": progress.total // len(names),
+                "state": "done" if name in finished else "running" if name in progress.running
+                else "waiting",
+            }
+            for name in names
+        ]  # fmt: skip
+        provisional = None
+        if progress.confusion is not None:
+            matrix = views.Matrix.model_validate(progress.confusion).model_dump()
+            provisional = {"members": len(progress.scored), "confusion": matrix}
+        text = describe_training(progress)
+        handle.progress(progress.done, progress.total, text, members or None, provisional)
+
+    def enough() -> bool:
+        wanted = workspace.store.enough_members(job.id)
+        return wanted is not None and len(finished) >= wanted
 
     dialog = Dialog.from_data(
         samples.X,
@@ -57,10 +82,12 @@ def _train_dialog(
         groups=samples.groups,
         time=samples.time,
         duplicates=choices.get("duplicates", "group"),
+        n_jobs=-1,
         random_state=choices["seed"],
         callback=report,
         stop=handle.stopped,
-        ledger=ledger,
+        enough=enough,
+        ledger=workspace.ledger(choices),
         table=samples.table.frame.drop(columns=samples.target),
     )
     dialog.forget_table()  # the store has it, and memory is limited

@@ -19,7 +19,7 @@ import numpy as np
 
 from margrave.app import Samples
 from margrave.export import can_export
-from margrave.steer import Account, Dialog, SteeredClassifier
+from margrave.steer import Account, Dialog, RowSample, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.ledger import AccountCache, StoreLedger, bytes_of_rows, read_rows
@@ -176,6 +176,15 @@ class Workspace:
             return live.dialog.certification
         hashes = self.store.row_hashes(row.id)
         return None if hashes is None else self.ledger(row.choices).account(read_rows(hashes))
+
+    def used_up(self, data: Samples, choices: Record) -> bool:
+        """Whether guarantees have used up the rows that a dialog would be certified on."""
+        ledger = self.ledger(choices)
+        if choices["certify"] is None or not ledger.read():
+            return False
+        table = data.table.frame.drop(columns=data.target)
+        counted = choices["duplicates"] == "independent"
+        return ledger.account(RowSample.of(data.X, table, counted=counted)).used_up
 
     # Dialogs
 
@@ -361,9 +370,15 @@ class Workspace:
         live.size += _TIMES * sum(len(step.piece) for step in steps)
 
     def ready(
-        self, dialog_id: str, dialog: Dialog, *, ended: Ended | None = None, pinned: bool = False
+        self,
+        dialog_id: str,
+        dialog: Dialog,
+        *,
+        ended: Ended | None = None,
+        pinned: bool = False,
+        **values: Any,
     ) -> None:
-        """Store a trained dialog, and keep it in memory."""
+        """Store a trained dialog, with further values of its row, and keep it in memory."""
         base = b"" if pinned else dialog.dump_start()
         rows, sizes = dialog.table_rows, dialog.sizes
         facts = {
@@ -375,7 +390,7 @@ class Workspace:
             "certify": None if rows is None else {"n": sizes.certify},
             "sizes": list(sizes.certify_by_class.items()) if sizes.certify else [],
         }
-        values: Record = {"state": "ready", "error": None, "facts": facts, "base": base}
+        values |= {"state": "ready", "error": None, "facts": facts, "base": base}
         values["row_hashes"] = None if rows is None else bytes_of_rows(rows)
         live = Live(dialog, _TIMES * len(base), pinned=pinned)
         self.write(dialog_id, live, ended=ended, **values)

@@ -1,21 +1,42 @@
-// A running training: a bar for each member and for all, with a button to cancel; or its error, with a retry.
+// A running training: a bar for each member and for all, the matrix of the finished members, and buttons to use
+// these or to cancel; or its error, with a retry.
 // @ts-check
 
 import { post } from './api.js';
-import { Bar, Notice, Spinner, count, html, percent, plural, sentence, useState } from './kit.js';
+import { Bar, Notice, SmallMatrix, Spinner, count, html, percent, plural, sentence, useState } from './kit.js';
 import { PartsBar, SupportList } from './start_parts.js';
+import { totalsOf } from './summary.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').MemberProgress} MemberProgress */
+/** @typedef {import('./types.js').Progress} JobProgress */
 
-/** @param {{name: string, done: number, total: number}} props */
-function Line({ name, done, total }) {
-  const word = total > 0 && done >= total ? 'done' : done > 0 ? `${count(done)} of ${count(total)}` : 'waiting';
-  return html`<li class="training-line">
+const STATES = { done: 'done', running: 'training', waiting: 'next' };
+
+/** @param {MemberProgress} props */
+const Line = ({ name, done, total, state }) =>
+  html`<li class=${`training-line training-${state}`}>
     <span class="training-name">${name}</span>
     <${Bar} done=${done} total=${total} label=${name} />
-    <span class="muted small number">${word}</span>
+    <span class="muted small">${STATES[state]}</span>
   </li>`;
+
+/** The matrix of the members that are finished. @param {{progress: JobProgress}} props */
+function Provisional({ progress }) {
+  const { provisional, members } = progress;
+  if (!provisional || !members) return null;
+  const totals = totalsOf(provisional.confusion);
+  return html`<section class="training-matrix" aria-labelledby="provisional-head">
+    <h3 id="provisional-head">
+      Provisional: ${count(provisional.members)} of ${plural(members.length, 'member')}
+    </h3>
+    <p role="status">
+      <strong>${plural(totals.errors, 'error')}</strong> in ${plural(totals.n, 'row')} of the tuning set: an accuracy
+      of <strong>${percent(totals.correct / totals.n, 1)}</strong>.
+    </p>
+    <${SmallMatrix} matrix=${provisional.confusion} caption="The confusion matrix of the finished members" />
+  </section>`;
 }
 
 /** @param {{job: Job}} props */
@@ -41,6 +62,35 @@ function Progress({ job }) {
         </ul>`
         : null
     }
+    ${progress ? html`<${Provisional} progress=${progress} />` : null}
+  </div>`;
+}
+
+/**
+ * The buttons that end a training: with the finished members, or without a result.
+ * @param {{job: Job | null, pending: boolean, send: (path: string) => Promise<boolean>}} props
+ */
+function Ends({ job, pending, send }) {
+  const [asked, setAsked] = useState(false);
+  const members = job?.progress?.members ?? [];
+  const done = members.filter(({ state }) => state === 'done').length;
+  const path = job ? `/api/jobs/${encodeURIComponent(job.id)}` : '';
+  return html`<div class="row">
+    ${
+      done > 0 && done < members.length
+        ? html`<button
+          type="button"
+          class="button"
+          disabled=${pending || asked}
+          onClick=${async () => setAsked(await send(`${path}/enough`))}
+        >
+          ${asked ? 'Finishing a model' : done === 1 ? 'Use this member' : `Use these ${plural(done, 'member')}`}
+        </button>`
+        : null
+    }
+    <button type="button" class="button" disabled=${pending || !job} onClick=${() => send(`${path}/cancel`)}>
+      Cancel the training
+    </button>
   </div>`;
 }
 
@@ -54,6 +104,7 @@ export function Training({ dialog, job, refresh }) {
   const failed = dialog.state === 'failed';
   /** @param {string} path */
   const send = async (path) => {
+    let sent = true;
     setPending(true);
     setProblem('');
     try {
@@ -61,8 +112,10 @@ export function Training({ dialog, job, refresh }) {
       await refresh();
     } catch (error) {
       setProblem(sentence(error));
+      sent = false;
     }
     setPending(false);
+    return sent;
   };
   const again = html`<button
     type="button"
@@ -82,16 +135,7 @@ export function Training({ dialog, job, refresh }) {
               You can leave or close this page: the training continues, and this page shows it again.
             </p>
             ${job ? html`<${Progress} job=${job} />` : html`<${Spinner} label="Starting" />`}
-            <div>
-              <button
-                type="button"
-                class="button"
-                disabled=${pending || !job}
-                onClick=${() => job && send(`/api/jobs/${encodeURIComponent(job.id)}/cancel`)}
-              >
-                Cancel the training
-              </button>
-            </div>`
+            <${Ends} job=${job} pending=${pending} send=${send} />`
       }
       ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
     </section>

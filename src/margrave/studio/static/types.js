@@ -46,7 +46,7 @@
 
 /** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
 
-/** @typedef {{parts: Parts, support: Support[], remarks: string[]}} Plan */
+/** @typedef {{parts: Parts, support: Support[], remarks: string[], used_up: boolean}} Plan */
 
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
@@ -91,9 +91,12 @@
  *   onnx: boolean | null}} Accepted
  */
 
+/** @typedef {{name: string, done: number, total: number, state: "done" | "running" | "waiting"}} MemberProgress */
+
 /**
- * @typedef {{done: number, total: number, text: string,
- *   members: {name: string, done: number, total: number}[] | null}} Progress
+ * `provisional`: the matrix of so many finished members, while the others are trained.
+ * @typedef {{done: number, total: number, text: string, members: MemberProgress[] | null,
+ *   provisional: {members: number, confusion: Matrix} | null}} Progress
  */
 
 /**

@@ -296,8 +296,9 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
     current = outcome.dialog.reply.after
     end = f"the current step has {current.fp:,} false positives and {current.fn:,} false negatives"
     return (
+        '<div class="wide" tabindex="0">'
         f'<img class="plot" alt="False negatives against false positives; {end}." '
-        f'src="data:image/svg+xml;base64,{image}">'
+        f'src="data:image/svg+xml;base64,{image}"></div>'
         '<p class="note">Points further down and to the left are better. The numbered points are '
         "the steps, on the tuning set: 0 is the start, and the arrow to a step comes from the "
         "step at which it was requested. Each curve shows what one score reaches as its threshold "

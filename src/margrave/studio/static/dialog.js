@@ -44,7 +44,13 @@ const TABS = [
     part: 'ProgramPanel',
     applies: ({ kind }) => kind === 'program',
   },
-  { id: 'members', name: 'Members', load: () => import('./members.js'), part: 'MembersPanel' },
+  {
+    id: 'members',
+    name: 'Members',
+    load: () => import('./members.js'),
+    part: 'MembersPanel',
+    applies: ({ members, read_only }) => members.length > 1 || !read_only, // readers of a link see no rows
+  },
   { id: 'costs', name: 'Costs', load: () => import('./costs.js'), part: 'CostsPanel' },
   { id: 'certify', name: 'Certify & export', load: () => import('./accept.js'), part: 'AcceptPanel' },
 ];

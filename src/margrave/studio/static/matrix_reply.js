@@ -131,7 +131,7 @@ function AlternativeCard({ one, shown, act }) {
 /** Seconds of a search with all strategies: as measured in this dialog, or guessed by its rows. @param {Dialog} dialog */
 function harderSeconds({ steps, n }) {
   const measured = steps.filter(({ strategies, cancelled }) => strategies?.includes('retune') && !cancelled);
-  return measured.length ? measured[measured.length - 1].seconds : (10 * n) / 3000;
+  return measured.length ? measured[measured.length - 1].seconds : n / 500;
 }
 
 /**

@@ -95,7 +95,7 @@ class Outcome:
             dialog.sizes,
             len(samples.y),
             dialog.model.scorer_.committee.encoder,
-            _describe_split(dialog, len(samples.y), confidence),
+            _describe_split(dialog, len(samples.y), samples.time, confidence),
             confidence,
             model,
             refusal,
@@ -171,16 +171,17 @@ def _tunes_apart(sizes: SplitSizes, n_rows: int) -> bool:
     return sizes.train + sizes.tune + sizes.certify + sizes.unused == n_rows
 
 
-def _describe_split(dialog: Dialog, n_rows: int, confidence: float) -> str:
+def _describe_split(dialog: Dialog, n_rows: int, time: Any, confidence: float) -> str:
     sizes = dialog.sizes
     if _tunes_apart(sizes, n_rows):
         roles = f"{sizes.train:,} rows to train; {sizes.tune:,} other rows to tune"
     elif sizes.tune == sizes.train:
         roles = f"{sizes.train:,} rows to train and tune, each scored by models trained without it"
     else:
+        others = "without them" if time is None else "on earlier rows"
         roles = (
             f"{sizes.train:,} rows to train; {sizes.tune:,} of them to tune, "
-            "scored by models trained on earlier rows"
+            f"scored by models trained {others}"
         )
     unused = f"{sizes.unused:,} more rows are not used: {UNUSED}"
     support = (

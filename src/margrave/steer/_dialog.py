@@ -263,8 +263,9 @@ class Dialog(Saved):
             Number of levels of the martingale program.
         tune : float in (0, 1), default=None
             Fraction of the samples outside the certification set that is the tuning set, on which
-            no member is trained. None uses out-of-fold predictions for all of these samples; for
-            ``committee="martingale"``, None is 0.4.
+            no member is trained. None uses out-of-fold predictions for all of these samples, or
+            for a fifth of them from 20,000 samples on (with 5,000 of each class, and without
+            groups or a time); for ``committee="martingale"``, None is 0.4.
         certify : "auto", float in (0, 1), (X, y) or None, default="auto"
             Fraction of the samples in the certification set, or a certification set of your own.
             "auto" is 0.2, or up to 0.4 if `guarantee` needs it. None keeps nothing apart.
@@ -286,7 +287,7 @@ class Dialog(Saved):
             a guarantee: the split keeps them together, and the certification set has one of each,
             so that the guaranteed rates are over different rows.
         n_jobs : int, default=None
-            Number of members to fit in parallel.
+            Number of models to fit in parallel, in threads; -1 uses all cores.
         random_state : int, RandomState or None, default=None
             Seed of the split and of the members.
         callback : callable, default=None

@@ -3,7 +3,7 @@
 
 import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
-import { errorsOf } from './preview.js';
+import { MEMBER, errorsOf, isMember } from './preview.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Label} Label */
@@ -15,11 +15,9 @@ import { errorsOf } from './preview.js';
 /** @typedef {"whole" | "steps" | "here"} Part */
 /** The steps at one point. @typedef {{steps: Visited[], fp: number, fn: number}} StepPoint */
 
-const MEMBER = 'member ';
 const CURVE = 'curve-';
 
-/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
-export const isMember = (name) => name.startsWith(MEMBER);
+export { isMember };
 
 /** A strategy in words. @param {string} name */
 export function strategyText(name) {

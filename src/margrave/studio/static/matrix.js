@@ -70,7 +70,10 @@ function useReading(dialog, matrix, edits, wants, keep) {
     if (request.current?.key === key) return undefined;
     request.current?.control.abort();
     request.current = null;
-    if (!any) return undefined;
+    if (!any) {
+      setAnswered(null);
+      return undefined;
+    }
     const timer = setTimeout(now, READ_MS);
     return () => clearTimeout(timer);
   }, [now, any]);
@@ -83,8 +86,7 @@ function useReading(dialog, matrix, edits, wants, keep) {
       }),
     [now, any],
   );
-  const reading = any && answered ? answered.found : null;
-  return { reading, reads: any && answered?.key !== key, any, now };
+  return { reading: (any && answered?.found) || null, reads: any && answered?.key !== key, any, now };
 }
 
 /** @param {string} id @param {string} body @param {AbortSignal} signal @returns {Promise<Reading | null>} */

@@ -352,7 +352,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     assert [one["step"] for one in record["accepted"]] == [2, 3]
     assert (numbers(record["left"])[0], record["used_up"]) == (154, True)
     # A new dialog on the same rows is told before it is trained.
-    assert client.ok(plan, {"target": "target", "seed": 5})["used_up"] is True
+    assert client.ok(plan, {"target": "target"})["used_up"] is True
     assert client.ok(plan, {"target": "target", "certify": None})["used_up"] is False
     assert (
         client.ok(f"/tables/{client.table('iris')}/plan", {"target": "target"})["used_up"] is False

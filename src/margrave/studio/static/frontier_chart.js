@@ -238,6 +238,8 @@ export function frontierOption(c, width, frontier, view, position, title) {
     nameLocation: 'end',
     nameTextStyle: { color: c.muted, fontSize: 12, fontFamily: c.font, ...style },
   });
+  /** The title of an axis; a narrow chart has no room for the classes. @param {string} errors @param {string} classes */
+  const axisText = (errors, classes) => (width < 420 ? errors : `${errors}: ${classes}`);
   /** @param {'x' | 'y'} name */
   const zoom = (name) => ({
     id: name,
@@ -255,12 +257,12 @@ export function frontierOption(c, width, frontier, view, position, title) {
     grid: { left, right: 20, top: 32, bottom: 46, outerBoundsMode: 'none' },
     tooltip: tooltip(c, (params) => tooltipText(frontier, points, title, params)),
     dataZoom: [zoom('x'), zoom('y')],
-    xAxis: side('x', `false positives: ${names.fp}`, frontier.n_negative, 0, {
+    xAxis: side('x', axisText('false positives', names.fp), frontier.n_negative, 0, {
       align: 'right',
       verticalAlign: 'top',
       padding: [26, 0, 0, 0],
     }),
-    yAxis: side('y', `false negatives: ${names.fn}`, frontier.n_positive, 10, {
+    yAxis: side('y', axisText('false negatives', names.fn), frontier.n_positive, 10, {
       align: 'left',
       padding: [0, 0, 0, 8 - left],
     }),

@@ -43,6 +43,17 @@ _BACK_OR_FORTH = """async (forth) => {
     await new Promise(requestAnimationFrame);
   return (performance.now() - start) / 1000;
 }"""
+FRAME = 0.016  # seconds; a handler that takes longer drops frames
+POINTS = 5000
+# A step of a drag: the handler, the search on the frontier, and the new numbers in the matrix.
+_DRAG = """async (y) => {
+  const cell = document.querySelector('[data-cell="0,1"]'), start = performance.now();
+  cell.dispatchEvent(new PointerEvent("pointermove", {clientY: y, bubbles: true}));
+  await null;
+  const seconds = (performance.now() - start) / 1000;
+  await new Promise(requestAnimationFrame);
+  return seconds;
+}"""
 # When the confusion matrix is drawn for the first time.
 _MATRIX = """new MutationObserver((_, watch) => {
   if (!document.querySelector("[role=grid] [role=gridcell]")) return;
@@ -187,7 +198,30 @@ def page(client: httpx.Client, path: str, steps: int) -> Iterator[Comparison]:
         what = f"going back and forth, {steps} steps of history ({short * 1000:.0f} ms with {have})"
         long = back_and_forth(opened)
         yield Comparison(what, "0.1 s, perceived as instantaneous", long, INSTANT, 1.0)
+        yield drag(opened, client.get(f"{path}/frontier").json(), 200)
         browser.close()
+
+
+def drag(opened: Page, frontier: dict[str, Any], n_steps: int) -> Comparison:
+    """Time the preview while a cell is dragged, with many points on the frontier."""
+    many = np.arange(POINTS)
+    dense = {"name": "start", "fp": many.tolist(), "fn": many[::-1].tolist()}
+    best = [{"name": "start", "fp": int(fp), "fn": int(POINTS - 1 - fp)} for fp in many]
+    body = {**frontier, "n_positive": POINTS, "n_negative": POINTS, "curves": [dense], "best": best}
+    opened.route("**/api/**/frontier*", lambda route: route.fulfill(json=body))
+    opened.reload()
+    opened.wait_for_selector("canvas")
+    box = opened.locator('[data-cell="0,1"]').bounding_box()
+    if box is None:
+        raise RuntimeError("The page shows no matrix.")
+    opened.mouse.move(box["x"] + 20, box["y"] + 20)
+    opened.mouse.down()
+    opened.mouse.move(box["x"] + 20, box["y"] + 40)  # the cell takes the pointer
+    seconds = [opened.evaluate(_DRAG, box["y"] + 40 - 4 * step) for step in range(n_steps)]
+    opened.mouse.up()
+    opened.unroute("**/api/**/frontier*")
+    what = f"preview of a dragged cell, {POINTS:,} points; 95th percentile of {n_steps} steps"
+    return Comparison(what, "16 ms, a frame", float(np.percentile(seconds, 95)), FRAME, 1.0)
 
 
 def back_and_forth(opened: Page, times: int = 5) -> float:

@@ -50,7 +50,7 @@ def main() -> int:
             shot(browser, program, "program", "svg [role=button], svg [tabindex]", TALL)
             job = client.post(f"{path}/accept", json={"confidence": 0.95}).json()
             wait_for_job(client, job)
-            shot(browser, f"{here}/accept", "accept", ".certificate-sheet", TALL)
+            shot(browser, f"{here}/certify", "accept", ".certificate-sheet", TALL)
             browser.close()
     return 0
 

@@ -6,6 +6,7 @@ Its sentences are in tests/wording.
 import re
 from html import escape
 from html.parser import HTMLParser
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -89,7 +90,7 @@ def test_the_page_shows_the_guarantee_and_its_evidence(met):
     tags = checked(text)
     assert "img" in tags.seen
     assert re.search(r"\b10%.*\bham\b.*&lt;script&gt;alert\(", heading(text))
-    assert len(re.findall("<h2>", text)) == 7
+    assert len(re.findall("<h2>", text)) == 8
     assert part_sizes(text) == {"tune": 280, "certify": 120}
     assert text.count('<table class="matrix">') == 3
     certificate = met.model.certificate_
@@ -123,6 +124,16 @@ def test_the_plot_joins_each_step_to_its_parent_and_numbers_it_as_the_table(monk
     places = {text.get_text(): text.xy for text in drawn if text.arrow_patch is None}
     arrows = [(text.get_position(), text.xy) for text in drawn if text.arrow_patch is not None]
     assert arrows == [(places[one], places[other]) for one, other in ("01", "12", "03")]
+
+
+def test_the_current_matrix_shows_its_changes_since_the_start(met):
+    start, current, _ = re.findall('<table class="matrix">.*?</table>', page(met, ""), re.DOTALL)
+    before, after = met.start.after, met.reply.after
+    changes = [after[cell] - before[cell] for cell in product(after.classes, repeat=2)]
+    shown = re.findall(r"<small>[\d.]+%(?:, ([+−]\d+))?</small>", current)
+    assert [int(text.replace("−", "-") or 0) for text in shown] == changes
+    assert any(changes)
+    assert not re.search(r"<small>[^<]*[+−]", start)
 
 
 def test_members_stand_as_their_own_curves_do(met):

@@ -77,10 +77,10 @@ def trained(user: Client, table_id: str, *asked: str, **choices: object) -> str:
 class Name:
     """Accessible names by which several tests find a part: what is renamed is renamed here."""
 
-    ACCEPT = "Accept this model"
+    ACCEPT = "Certify this model"
     ALTERNATIVES = "Alternatives"
     ASK_NODE = "Tune this node"
-    ASK_POINT = "Ask for it"
+    ASK_POINT = "Apply this point"
     CANCEL_TRAINING = "Cancel the training"
     ENOUGH = re.compile("^Use th")
     PROVISIONAL = re.compile("^Provisional")
@@ -90,9 +90,9 @@ class Name:
     CLOSE = "Close"
     CLOSE_COMPARISON = "Close the comparison"
     COMPARISON = "Comparison"
-    CONFIRM = "Use it and accept"
+    CONFIRM = "Use it and certify"
     CONFIRM_BOX = "Use the certification set?"
-    CONFIRM_HALF = "Use half and accept"
+    CONFIRM_HALF = "Use half and certify"
     COSTS = "Costs and priors"
     DIALOGS = "Dialogs"
     DISAGREEMENT = "Where the members disagree"
@@ -106,7 +106,7 @@ class Name:
     LEVELS = "Levels"
     MATRIX = "Confusion matrix"
     MEMBERS = "Members"
-    MISS_COST = "A miss costs, in false alarms"
+    MISS_COST = "Cost of a false negative"
     MODEL_FILE = re.compile("^Model for")
     NEW_DIALOG = "New dialog"
     NOT_TRAINED = "Not trained"
@@ -127,7 +127,7 @@ class Name:
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"
-    TAKE = re.compile("^Take this")
+    TAKE = re.compile("^Use this")
     TARGET = "Column with the classes"
     TITLE = "Title"
     TOKEN = "Token"  # noqa: S105 - a label
@@ -135,11 +135,13 @@ class Name:
     TRAIN = "Train"
     TRAIN_AGAIN = "Train again"
     TRAINING = "Training the committee"
+    TUNE_ALL = "Tune all nodes"
     TUNE_WEAK = "Tune the weak nodes"
     UNDO = "Undo"
 
 
-TABS = ("Frontier", "Program", "Members", "Costs", "Accept")
+CERTIFY = "Certify & export"
+TABS = ("Frontier", "Members", "Costs", CERTIFY)
 
 
 def button(page: Page | Locator, name: str | re.Pattern[str], exact: bool = False) -> Locator:

@@ -324,6 +324,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     name = client.dialog("pima", own=True, members=["logistic"])
     whole = client.ok(name)
     assert (numbers(whole["left"])[0], whole["used_up"], whole["opened"]) == (154, False, None)
+    plan = f"/tables/{whole['table']['id']}/plan"
     early = client.post(f"{name}/accept", {"confidence": 0.8})
     assert early.status_code == 400
     client.asked(name, "fp <= 2", strategies=CHEAP)
@@ -341,6 +342,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
         False,
         0.8,
     )
+    assert client.ok(plan, {"target": "target"})["used_up"] is False
     client.asked(name, "fp <= 80", keep=False, strategies=CHEAP)
     other = client.finished(client.post(f"{name}/accept", {"confidence": 0.9}))
     assert "0.8" in other["error"]
@@ -349,6 +351,12 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     record = client.ok(name)
     assert [one["step"] for one in record["accepted"]] == [2, 3]
     assert (numbers(record["left"])[0], record["used_up"]) == (154, True)
+    # A new dialog on the same rows is told before it is trained.
+    assert client.ok(plan, {"target": "target"})["used_up"] is True
+    assert client.ok(plan, {"target": "target", "certify": None})["used_up"] is False
+    assert (
+        client.ok(f"/tables/{client.table('iris')}/plan", {"target": "target"})["used_up"] is False
+    )
 
 
 def test_a_program_is_tuned_node_by_node_and_grown(client):

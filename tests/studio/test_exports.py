@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -415,12 +415,27 @@ def test_a_report_needs_no_other_file(client, story):
 
 
 def test_a_report_of_what_was_not_accepted_guarantees_nothing(client, story):
-    page, _ = report(client, story)  # at step 2
+    page, source = report(client, story)  # at step 2
     assert "refused" in page.classes
     assert "fn <= 0" in page.text
+    (head,) = re.findall("<header>.*</header>", source, re.DOTALL)
     for one in client.ok(story)["accepted"]:
         for promise in one["guarantees"]:
-            assert promise.partition(" (")[0][1:] not in page.text
+            assert promise.partition(" (")[0][1:] not in head
+
+
+def test_a_report_has_all_steps_and_all_certificates(client, story):
+    """Also those at other steps; and the script, so that one file is enough."""
+    page, source = report(client, story)
+    record = client.ok(story)
+    steps = rows_of(source, "steps")
+    assert [int(row[0]) for row in steps if row[0]] == [one["number"] for one in record["steps"]]
+    assert [row[0] for row in steps if "current" in row[1]] == ["2"]
+    for one in record["accepted"]:
+        assert f"<pre>{escape(one['text'])}</pre>" in source
+        assert f"Certificate {one['number']}, step {one['step']}" in page.text
+    script = client.get(f"{story}/script.py").text
+    assert f"<pre>{escape(script)}</pre>" in source
 
 
 def test_a_report_shows_labels_as_text(studio):

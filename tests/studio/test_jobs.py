@@ -317,6 +317,18 @@ class TestLeases:
             store.change(job.dialog_id, steps=[step(2)], position=2, ended=done(job, first))
         assert found(first, job).result == {"step": 1}
 
+    def test_it_is_known_that_the_process_of_a_job_is_silent_and_that_it_begins_again(self, store):
+        first, second = (JobTable(store, waiting=5) for _ in range(2))
+        jobs, job = Jobs(second, {}, 1), add(first)
+        assert not jobs.record(job)["restarted"]  # it waits
+        first.claim(training=False)
+        assert not jobs.record(found(second, job))["restarted"]
+        expire(store, job)
+        assert jobs.record(found(second, job))["restarted"]  # before another process takes it
+        second.reclaim()
+        second.claim(training=False)
+        assert jobs.record(found(second, job))["restarted"]
+
     def test_a_lost_lease_ends_nothing_after_the_same_process_has_claimed_the_job_again(
         self, store
     ):
@@ -570,6 +582,7 @@ class TestWork:
             "dialog": job.dialog_id,
             "state": "running",
             "ahead": 0,
+            "restarted": False,
             "progress": {
                 "done": 1,
                 "total": 3,

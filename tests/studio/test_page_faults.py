@@ -140,7 +140,7 @@ def test_an_upload_can_be_cancelled(show, tmp_path):
 
 @pytest.mark.full
 def test_addresses_that_lead_nowhere(show, studio_server, user, mails_table):
-    for place in ("#/d/no-such-dialog", "#/d/no-such-dialog/accept", "#/d/%E0%A4%A"):
+    for place in ("#/d/no-such-dialog", "#/d/no-such-dialog/certify", "#/d/%E0%A4%A"):
         page = show(place, allow=(REFUSED.format(404),), fresh=True)
         expect(page.locator(".notice-warn")).to_be_visible()
     page.locator(".notice-warn").get_by_role("link").click()
@@ -191,7 +191,7 @@ def open_three(studio, open_page):
         chosen = {"target": "target", "members": ["extra-trees", "gradient-boosting", "svm"]}
         training = user.post("/dialogs", {"table": user.table(SLOW), **chosen}).json()
     allow = (AWAY, REFUSED.format(404))
-    page = open_page(f"{studio.url}#/d/{accepted}/accept", allow=(AWAY,))
+    page = open_page(f"{studio.url}#/d/{accepted}/certify", allow=(AWAY,))
     at_step(page, 2)
     third = open_page(f"{studio.url}#/d/{training['dialog']['id']}", allow=allow)
     expect(third.get_by_role("progressbar", name="extra-trees")).to_be_visible(timeout=LONG)
@@ -227,6 +227,7 @@ def test_a_server_that_dies_and_comes_back(start_studio, open_page):
         start_studio(port=urlsplit(studio.url).port)  # where the job goes on
     for one in (page, other, third):
         expect(away(one)).to_have_count(0, timeout=LONG)
+    expect(third.locator(".dialog-problem .notice-warn")).to_be_visible(timeout=LONG)
     is_trained_on(third)
     expect(page.locator(".notice-bad")).to_have_count(0)
     asks(page, 5, sum(before[0]), *PIMA)
@@ -242,6 +243,20 @@ def test_a_server_that_dies_and_comes_back(start_studio, open_page):
     at_step(other, 1)  # its answer was stored before
     expect(saved(other)).to_be_visible()
     expect(other.locator(".notice-bad")).to_have_count(0)
+
+
+def test_an_idle_page_notices_that_the_studio_has_stopped(open_page, studio_server):
+    """Nobody has to press a button first; nor to reload the page when the studio is back."""
+    page = open_page(allow=(AWAY,))
+    page.clock.install()
+    page.goto(studio_server.url)
+    expect(page.get_by_role("heading", name=Name.DIALOGS)).to_be_visible()
+    page.route("**/*", lambda route: route.abort("connectionrefused"))
+    page.clock.run_for(60_000)
+    expect(away(page)).to_be_visible()
+    page.unroute_all()
+    page.clock.run_for(5_000)
+    expect(away(page)).to_have_count(0)
 
 
 # Two windows

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 from tests.studio.page_parts import (
+    CERTIFY,
     LONG,
     Name,
     announced,
@@ -253,7 +254,7 @@ def accepts(page):
     expect(ask_button(page)).to_be_focused()
     to(page, page.get_by_role("tab", name=Name.MEMBERS))
     page.keyboard.press("End")
-    expect(panel(page, "Accept")).to_be_visible()
+    expect(panel(page, CERTIFY)).to_be_visible()
     use(page, button(page, Name.ACCEPT))
     box = page.get_by_role("dialog", name=Name.CONFIRM_BOX)
     expect(box).to_be_visible()
@@ -320,7 +321,7 @@ PLACES = (  # with a heading that tells when it is there, and one of its stops
     ("#/d/{dialog}/frontier", Name.FRONTIER, Name.ASK_POINT),
     ("#/d/{dialog}/members", Name.DISAGREEMENT, Name.ROWS_FILE),
     ("#/d/{dialog}/costs", Name.COSTS, f"{Name.PRIOR}, at most"),
-    ("#/d/{dialog}/accept", Name.OFFER, Name.SCRIPT_FILE),
+    ("#/d/{dialog}/certify", Name.OFFER, Name.SCRIPT_FILE),
 )
 
 
@@ -362,7 +363,7 @@ def test_keys_that_undo_leave_fields_alone(unpointed, user, mails_table):
 @pytest.mark.full
 def test_what_goes_away_leaves_the_focus_nearby(unpointed, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 12", "fp <= 30")
-    page = unpointed(f"#/d/{dialog}/accept")
+    page = unpointed(f"#/d/{dialog}/certify")
     at_step(page, 2)
     use(page, button(page, Name.RENAME, exact=True))
     expect(page.get_by_label(Name.TITLE)).to_be_focused()

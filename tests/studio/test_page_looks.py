@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.studio.browser import AXE, NARROW, WIDE, overflow, until
 from tests.studio.page_parts import (
+    CERTIFY,
     LONG,
     REFUSED,
     TABS,
@@ -277,7 +278,7 @@ def test_a_dialog_at_work(looks, user, mails_table):
 @pytest.mark.full
 def test_accepting(looks, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 12", "fp <= 35%")
-    look = looks(f"#/d/{dialog}/accept")
+    look = looks(f"#/d/{dialog}/certify")
     page = look.page
     button(page, Name.ACCEPT).click()
     look.at("a question", "dialog")
@@ -287,7 +288,7 @@ def test_accepting(looks, user, mails_table):
     look.at("a certificate", "#tab-panel")
     step(page, 1).click()
     at_step(page, 1)
-    expect(panel(page, "Accept").locator(".offer .notice-warn")).to_be_visible()
+    expect(panel(page, CERTIFY).locator(".offer .notice-warn")).to_be_visible()
     assert user.ok(f"/dialogs/{dialog}")["used_up"]
     look.at("spent", "#tab-panel")
 
@@ -295,8 +296,8 @@ def test_accepting(looks, user, mails_table):
 @pytest.mark.full
 def test_a_guarantee_that_cannot_be_given_is_refused(looks, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 1%, fn <= 1%")
-    look = looks(f"#/d/{dialog}/accept")
-    refusal = panel(look.page, "Accept").locator(".offer #accept-reason p")  # why, and what helps
+    look = looks(f"#/d/{dialog}/certify")
+    refusal = panel(look.page, CERTIFY).locator(".offer #accept-reason p")  # why, and what helps
     expect(refusal.nth(1)).to_be_visible(timeout=LONG)
     expect(button(look.page, Name.ACCEPT)).to_be_disabled()
     look.at("refused", "#tab-panel")
@@ -322,7 +323,7 @@ def test_three_classes(looks, user, long_table):
     expect(grid(look.page)).to_be_visible()
     rested(look.page)
     look.at("three classes")
-    tabs(look, "Accept")
+    tabs(look, CERTIFY)
     cell(look.page, "news", LONG_LABELS[0]).click()
     look.page.keyboard.type("0")
     expect(sentence(look.page).get_by_role("listitem")).to_be_visible()

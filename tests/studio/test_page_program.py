@@ -1,6 +1,7 @@
-"""A program in the page: its nodes, one of them edited, the weak ones walked, a level grown."""
+"""A program in the page: its nodes and routes, one edited, all or the weak ones walked, grown."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
@@ -27,6 +28,7 @@ from tests.studio.page_parts import (
 )
 
 NO_VOTES = "no votes yet"  # the root, as its name has it
+ROUTES = ("fp", "fn")
 
 
 @pytest.fixture
@@ -145,10 +147,60 @@ def test_a_node_is_edited_by_mouse(program, user):
     assert found["confusion"]["counts"][0][1] <= most
     expect(reply(program)).to_be_visible()
     assert record(user, program)["steps"][1]["strategy"] == "nodes"
+    first, last = (one["after"]["counts"] for one in record(user, program)["steps"])
+    compared = user.ok(f"/dialogs/{record(user, program)['id']}/compare?first=0&second=1")
+    words = panel(program, "Program").locator(".notice", has_text=Name.ROOT)
+    tells(words, counts[1], found["confusion"]["counts"][0][1])  # at the node
+    tells(words, first[0][1], last[0][1], first[1][0], last[1][0], compared["n_changed"])
     button(program, Name.UNDO).click()
     at_step(program, 0)
     at_rest(program)
     expect(tuned(program)).to_have_count(0)
+    expect(words).to_have_count(0)
+
+
+def test_the_routes_of_errors_are_shown(program, user):
+    """As wide as many errors take them; their numbers are in the names, for screen readers."""
+    found, (fp, fn) = known(user, program), (record(user, program)["steps"][0][e] for e in ROUTES)
+
+    def drawn(row):
+        """The widths of the edges by the errors of a true class, and the texts of the nodes."""
+        errors = [edge["outcomes"][row][1 - row] for edge in found["edges"]]
+        edges = graph(program).locator("path.graph-edge")
+        expect(edges).to_have_count(len(errors))
+        widths = edges.evaluate_all(
+            "(all) => all.map((one) => parseFloat(one.style.strokeWidth || 0))"
+        )
+        assert [width > 0 for width in widths] == [n > 0 for n in errors]
+        order = sorted(range(len(errors)), key=lambda at: errors[at])
+        assert all(widths[a] <= widths[b] for a, b in pairwise(order))
+        for one in found["nodes"]:
+            name = node(program, votes_of(found, one)).get_attribute("aria-label")
+            assert f"{one['outcomes'][row][1 - row]} of {(fp, fn)[row]} false" in name
+
+    shown = graph(program).get_by_role("button").all_text_contents()
+    button(program, "False positives", exact=True).click()
+    expect(button(program, "False positives", exact=True)).to_have_attribute("aria-pressed", "true")
+    drawn(0)  # ham predicted spam
+    button(program, "False negatives", exact=True).click()
+    drawn(1)
+    button(program, "All rows", exact=True).click()
+    assert graph(program).get_by_role("button").all_text_contents() == shown
+
+
+@pytest.mark.full
+def test_all_nodes_are_walked_by_mouse(program, user):
+    found = known(user, program)
+    learners = [one for one in found["nodes"] if one["kind"] == "learner" and all(one["sizes"])]
+    program.locator(".threshold").get_by_role("slider").fill("0")
+    weak(program, n_weak(user.ok(f"/dialogs/{record(user, program)['id']}/program?threshold=0")))
+    at_rest(program)
+    button(program, Name.TUNE_ALL).click()
+    for number in range(1, len(learners) + 1):
+        at_weak_node(program, number, len(learners))
+        expect(card(program).get_by_role("textbox")).to_have_count(4)
+        button(program, Name.SKIP).click()
+    expect(walk_on(program)).not_to_contain_text(re.compile(r"\d"))
 
 
 @pytest.mark.full
@@ -247,9 +299,10 @@ def test_a_program_by_keyboard(program, user):
     program.keyboard.press("Enter")
     at_step(program, 1)
     at_rest(program)
+    until(program, "window.announced.length > 1")
     *_, saved, last = announced(program)
     assert whole(1).search(saved)  # the step
-    assert NO_VOTES in last  # the node
+    assert Name.ROOT in last  # the node
     expect(tuned(program)).to_have_count(1)
     to(program, button(program, Name.UNDO), "Shift+Tab")
     program.keyboard.press("Enter")

@@ -13,6 +13,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.needs import skip_missing
 from tests.studio.browser import SECONDS, launch, new_page
 from tests.studio.page_parts import (
+    CERTIFY,
     Name,
     alert,
     asks,
@@ -97,19 +98,18 @@ def views_of_dialog(page, url, dialog):
     for name, ready in (
         ("Members", "Rows in the cell"),
         ("Costs", "Winners"),
-        ("Accept", None),
-        ("Program", None),
+        (CERTIFY, None),
     ):
-        page.goto(f"{place}/{name.lower()}")
+        page.goto(f"{place}/{name.split()[0].lower()}")
         if ready:
             expect(page.get_by_role("region", name=ready)).to_be_visible()
         yield view(name, panel(page, name))
-    page.goto(f"{place}/accept")
-    button(panel(page, "Accept"), Name.ACCEPT).click()
+    page.goto(f"{place}/certify")
+    button(panel(page, CERTIFY), Name.ACCEPT).click()
     yield view("Confirmation", page.get_by_role("dialog"))
     button(page, Name.CONFIRM).click()
-    expect(panel(page, "Accept").get_by_role("article")).to_have_count(1)
-    yield view("Accepted", panel(page, "Accept"))
+    expect(panel(page, CERTIFY).get_by_role("article")).to_have_count(1)
+    yield view("Accepted", panel(page, CERTIFY))
     page.goto(url)
     expect(page.get_by_role("listitem")).to_have_count(1)
     yield view("One dialog", page.get_by_role("main"))

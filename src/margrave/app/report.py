@@ -1,4 +1,4 @@
-"""The HTML report of a request: one page that needs no other file.
+"""The HTML report of a session: one page that needs no other file.
 
 All text from the user (labels, column names, preferences) is escaped. The page has no scripts, and
 the plot is an embedded image.
@@ -41,7 +41,7 @@ def page(outcome: Outcome, command: str) -> str:
     outcome : Outcome
         The outcome to report.
     command : str
-        The command that reproduces it.
+        The command or the script that reproduces it.
     """
     name = _text(outcome.samples.table.name)
     style = files("margrave.app").joinpath("report.css").read_text(encoding="utf-8")
@@ -53,6 +53,7 @@ def page(outcome: Outcome, command: str) -> str:
         _section("Confusion matrices", _matrices(outcome)),
         _section("Steps", _steps(outcome)),
         _section("Frontier", _plot(outcome, curves)),
+        _section("Certificates", _certificates(outcome)),
         _section("Members", _members(outcome, model, curves)),
         _section("Limitations", _limitations()),
         _section("How to reproduce this report", _reproduction(outcome, command)),
@@ -86,7 +87,7 @@ def _table(heads: list[str], rows: list[list[str]], style: str = "") -> str:
     top = "".join(f"<th>{head}</th>" for head in heads)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
     return (
-        f'<div class="wide"><table class="{style}"><thead><tr>{top}</tr></thead>'
+        f'<div class="wide" tabindex="0"><table class="{style}"><thead><tr>{top}</tr></thead>'
         f"<tbody>\n{body}</tbody></table></div>"
     )
 
@@ -152,7 +153,7 @@ def _roles(outcome: Outcome) -> str:
         ["Train", f"{parts.train:,}", f"the {learner} trained on these rows"],
         ["Tune", f"{parts.tune:,}", f"the tuning set: {scored}"],
         ["Certify", f"{parts.certify:,}",
-         f"the certification set: no step used these rows; {certified}"],
+         f"the certification set: these rows neither trained nor tuned the model; {certified}"],
         ["Test", "0", "rows that you label from now on: <code>margrave check</code> checks the "
          "guarantee on them"],
     ]  # fmt: skip
@@ -166,7 +167,7 @@ def _matrices(outcome: Outcome) -> str:
     start, current = outcome.start.after, outcome.dialog.reply.after
     matrices = [
         _matrix("Start, on the tuning set", start),
-        _matrix("After the steps, on the tuning set", current),
+        _matrix("Current step, on the tuning set", current, since=start),
     ]
     certificate = None if outcome.model is None else outcome.model.certificate_
     if certificate is not None:
@@ -177,7 +178,11 @@ def _matrices(outcome: Outcome) -> str:
         matrices.append(
             _matrix("Measured on the certification set", certificate.confusion, intervals)
         )
-    note = "Below each count is its fraction of the true class" + (
+    note = (
+        "Below each count is its fraction of the true class, and in the current step its change "
+        "since the start"
+    )
+    note += (
         f"; for the certification set, it is the two-sided interval of that fraction on new rows, "
         f"each at confidence {outcome.confidence:.10g}. The guarantee is one-sided, so its limit "
         "can be below the upper end of an interval."
@@ -187,7 +192,12 @@ def _matrices(outcome: Outcome) -> str:
     return f'<div class="matrices">{"".join(matrices)}</div><p class="note">{note}</p>'
 
 
-def _matrix(caption: str, matrix: Confusion, intervals: dict[Any, str] | None = None) -> str:
+def _matrix(
+    caption: str,
+    matrix: Confusion,
+    intervals: dict[Any, str] | None = None,
+    since: Confusion | None = None,
+) -> str:
     predictions = [*matrix.classes, None] if matrix.n_rejected else [*matrix.classes]
     heads = "".join(
         f"<th>{'rejected' if label is None else f'predicted {_text(label)}'}</th>"
@@ -203,10 +213,13 @@ def _matrix(caption: str, matrix: Confusion, intervals: dict[Any, str] | None = 
             if label is None or not count:
                 kind = "none"
             below = fraction if intervals is None else intervals[true, label]
+            if since is not None and count != since[true, label]:
+                below += f", {count - since[true, label]:+,}".replace("-", "−")
             cells.append(f'<td class="{kind}"><b>{count:,}</b><small>{below}</small></td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
-        f'<figure><figcaption>{caption}</figcaption><div class="wide"><table class="matrix">'
+        f"<figure><figcaption>{caption}</figcaption>"
+        '<div class="wide" tabindex="0"><table class="matrix">'
         f"<thead><tr><th></th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         "</figure>"
     )
@@ -215,20 +228,35 @@ def _matrix(caption: str, matrix: Confusion, intervals: dict[Any, str] | None = 
 def _steps(outcome: Outcome) -> str:
     """Return a table of the steps: the request, the strategy and the changes."""
     rows = []
-    for step, reply in enumerate(outcome.dialog.history):
+    dialog = outcome.dialog
+    for step, reply in enumerate(dialog.history):
         changes = "<br>".join(_text(change) for change in reply.changes) or "nothing"
         start = reply.strategy == "start"
         requested = "start" if start else f"<code>{_text(reply.note or reply.preference)}</code>"
-        errors = f"{_count_errors(reply.after):,}"
-        row = [str(step), requested, _describe_reply(reply), _text(reply.strategy), errors]
+        parent = dialog.parents[step]
+        place = [f"from step {parent}"] if step > 0 and parent != step - 1 else []
+        place += ["<b>current</b>"] if step == dialog.position else []
+        numbers = [f"{_count_errors(reply.after):,}", f"{reply.after.n_rejected:,}"]
+        where = "<br>".join([requested, *place])
+        row = [str(step), where, _describe_reply(reply), _text(reply.strategy), *numbers]
         rows.append([*row, *(["", ""] if start else [changes, f"{reply.seconds:.1f} s"])])
-    heads = ["Step", "Requested", "On the tuning set", "Strategy", "Errors", "Changes", "Time"]
+    heads = ["Step", "Requested", "On the tuning set", "Strategy", "Errors", "Rejected"]
+    heads += ["Changes", "Time"]
     model = outcome.model
     if model is not None and model.certificate_ is not None and model.certificate_.changes:
         changes = "<br>".join(_text(change) for change in model.certificate_.changes)
         n = f"{model.certificate_.confusion.n:,} rows of the certification set"
-        rows.append(["", "Guarantee", n, "", "", f"since the start:<br>{changes}", ""])
+        rows.append(["", "Guarantee", n, "", "", "", f"since the start:<br>{changes}", ""])
     return _table(heads, rows, "steps")
+
+
+def _certificates(outcome: Outcome) -> str:
+    """Return the text of each certificate of the dialog, also of those at other steps."""
+    return "\n".join(
+        f"<h3>Certificate {number}, step {accepted.step}, issued {accepted.certificate.issued}</h3>"
+        f"\n<pre>{_text(accepted.certificate)}</pre>"
+        for number, accepted in enumerate(outcome.dialog.accepted, 1)
+    )
 
 
 def _describe_reply(reply: Reply) -> str:
@@ -268,8 +296,9 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
     current = outcome.dialog.reply.after
     end = f"the current step has {current.fp:,} false positives and {current.fn:,} false negatives"
     return (
+        '<div class="wide" tabindex="0">'
         f'<img class="plot" alt="False negatives against false positives; {end}." '
-        f'src="data:image/svg+xml;base64,{image}">'
+        f'src="data:image/svg+xml;base64,{image}"></div>'
         '<p class="note">Points further down and to the left are better. The numbered points are '
         "the steps, on the tuning set: 0 is the start, and the arrow to a step comes from the "
         "step at which it was requested. Each curve shows what one score reaches as its threshold "

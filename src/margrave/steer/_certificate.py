@@ -266,6 +266,12 @@ class Certificate:
             remarks.append(
                 f"'{self.requested}' is a count in the tuning set; its rate is guaranteed."
             )
+        part = self.delta / (1 - self.confidence)
+        if part < 1 - 1e-9:
+            remarks.append(
+                f"this guarantee uses {part:.0%} of the error probability of "
+                f"{1 - self.confidence:.3g}; the rest is for other guarantees on the same rows."
+            )
         remarks += self.notes
         remarks += [f"an earlier guarantee on the same rows: {use}." for use in self.earlier]
         if self.renews:
@@ -309,8 +315,8 @@ class Certificate:
             f"With confidence {self.confidence:.9g}, on new samples drawn like the certification "
             "set:",
             *(f"  {guarantee}" for guarantee in self.guarantees),
-            f"Measured on the certification set, {self.confusion.n:,} samples that no step has "
-            f"used (certificate {self.number} on them, by {self.route}):",
+            f"Measured on the certification set, {self.confusion.n:,} samples that neither trained "
+            f"nor tuned this model (certificate {self.number} on them, by {self.route}):",
             *(f"  {line}" for line in str(self.confusion).splitlines()),
         ]
         if self.changes:

@@ -1,4 +1,4 @@
-"""The files for download: the dialog as JSON, a script that repeats it, a report, models."""
+"""The files for download: the dialog as JSON, a script that reproduces it, a report, models."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _json(record: Record) -> str:
     return json.dumps(record, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
-    """A report on the dialog up to its current step, with its last certificate, in HTML."""
+def report(workspace: Workspace, owner: str, row: DialogRow, record: Record) -> str:
+    """A report on the dialog: its current step, all steps and certificates, and its script."""
     live = workspace.live(owner, row.id)
     if row.table_id is None:
         raise _no_table("a report")
@@ -77,7 +77,7 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
     outcome = Outcome.of(samples, dialog, confidence, model)
-    return page(outcome, "python script.py")
+    return page(outcome, script(workspace.store, owner, record))
 
 
 def _no_table(file: str) -> InputError:
@@ -85,13 +85,13 @@ def _no_table(file: str) -> InputError:
 
 
 def script(store: Store, owner: str, record: Record) -> str:
-    """A Python script that repeats a dialog, step by step."""
+    """A Python script that reproduces a dialog, step by step."""
     row = store.dialog(owner, record["id"])
     if row.table_id is None:
         raise _no_table("a script")
     source = source_of(store.table(owner, row.table_id).facts)
     lines = [
-        f'"""Repeats a dialog of the Margrave studio (margrave {__version__})."""',
+        f'"""Reproduces a session of the Margrave studio (margrave {__version__})."""',
         "",
         "from margrave.app import read_samples",
         "from margrave.steer import Dialog, GuaranteeError",

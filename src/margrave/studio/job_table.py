@@ -32,6 +32,7 @@ from margrave.studio.store import (
 )
 
 LEASE = timedelta(seconds=15)
+SILENCE = timedelta(seconds=5)  # after which a process that extends no lease has probably ended
 KEPT = timedelta(days=1)  # how long finished jobs can be looked up
 TRAIN = "train"
 CANCELLED = "Training was cancelled."
@@ -251,6 +252,12 @@ class JobTable:
                 for name, value in news[job_id].items():
                     setattr(job, name, value)
             return {job.id for job in jobs.values() if job.stopping} | (set(news) - set(jobs))
+
+    def is_silent(self, job: JobRow) -> bool:
+        """Whether the process of a running job has not extended its lease for some seconds."""
+        if job.state != "running" or job.expires is None:
+            return False
+        return job.expires - LEASE + SILENCE < now()
 
     def release(self) -> None:
         """Let another process, or the next start of the studio, begin this one's jobs again."""

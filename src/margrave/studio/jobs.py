@@ -220,7 +220,8 @@ class Jobs:
         record = {name: getattr(source, name) for name in _RECORD}
         record |= {} if handle is None else handle.news
         ahead = self.table.ahead(job) if source.state == "waiting" else 0
-        return {**record, "dialog": job.dialog_id, "ahead": ahead}
+        restarted = source.attempts > 1 or (handle is None and self.table.is_silent(job))
+        return {**record, "dialog": job.dialog_id, "ahead": ahead, "restarted": restarted}
 
     def wait(self, job: JobRow, seconds: float) -> JobRow:
         """Wait until a job has ended, at most some seconds; return its row."""

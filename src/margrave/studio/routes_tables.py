@@ -148,4 +148,5 @@ def classes(
 def plan(table: str, body: schemas.Choices, studio: StudioParameter, user: UserParameter) -> Record:
     """The split of the rows, and the limits that the certification set can support."""
     choices = body.model_dump()
-    return plan_record(studio.workspace.samples(user, table, choices), choices)
+    data = studio.workspace.samples(user, table, choices)
+    return plan_record(data, choices) | {"used_up": studio.workspace.used_up(data, choices)}

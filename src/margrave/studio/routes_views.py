@@ -165,7 +165,7 @@ def as_json(dialog: str, studio: StudioParameter, user: UserParameter) -> Respon
 
 @router.get("/script.py", response_class=Response, responses=_file("text/x-python"))
 def as_script(dialog: str, studio: StudioParameter, user: UserParameter) -> Response:
-    """A script that repeats the dialog."""
+    """A script that reproduces the dialog."""
     body = exports.script(studio.store, user, studio.record(user, dialog))
     return attachment("script.py", "text/x-python; charset=utf-8", body.encode())
 
@@ -175,7 +175,7 @@ def report(dialog: str, studio: StudioParameter, user: UserParameter) -> Respons
     """A report on the dialog, as one page."""
     row = studio.store.dialog(user, dialog)
     with studio.exporting(user):
-        body = exports.report(studio.workspace, user, row)
+        body = exports.report(studio.workspace, user, row, studio.record(user, dialog))
     return attachment("report.html", "text/html; charset=utf-8", body.encode())
 
 

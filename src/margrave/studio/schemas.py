@@ -174,6 +174,7 @@ class Plan(BaseModel):
     parts: Parts
     support: list[Support]
     remarks: list[str]
+    used_up: bool  # whether guarantees have used up the rows of this table
 
 
 class MemberProgress(BaseModel):
@@ -203,13 +204,14 @@ class Progress(BaseModel):
 
 
 class Job(BaseModel):
-    """A job."""
+    """A job; `restarted` if the process that ran it has ended, so that it begins again."""
 
     id: str
     kind: JobKind
     dialog: str
     state: JobState
     ahead: int
+    restarted: bool
     progress: Progress | None
     reply: Step | None
     error: str | None

@@ -19,7 +19,7 @@ import numpy as np
 
 from margrave.app import Samples
 from margrave.export import can_export
-from margrave.steer import Account, Dialog, SteeredClassifier
+from margrave.steer import Account, Dialog, RowSample, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.ledger import AccountCache, StoreLedger, bytes_of_rows, read_rows
@@ -176,6 +176,15 @@ class Workspace:
             return live.dialog.certification
         hashes = self.store.row_hashes(row.id)
         return None if hashes is None else self.ledger(row.choices).account(read_rows(hashes))
+
+    def used_up(self, data: Samples, choices: Record) -> bool:
+        """Whether guarantees have used up the rows that a dialog would be certified on."""
+        ledger = self.ledger(choices)
+        if choices["certify"] is None or not ledger.read():
+            return False
+        table = data.table.frame.drop(columns=data.target)
+        counted = choices["duplicates"] == "independent"
+        return ledger.account(RowSample.of(data.X, table, counted=counted)).used_up
 
     # Dialogs
 

@@ -1,4 +1,4 @@
-// The acceptance panel: the requested guarantee, the certification set, the certificates, and the downloads.
+// The panel "Certify & export": the requested guarantee, the certification set, the certificates, and the downloads.
 // @ts-check
 
 import { Certificate, confidenceText } from './accept_certificate.js';
@@ -21,27 +21,40 @@ export function AcceptPanel({ dialog, act }) {
   const newest = [...dialog.accepted].reverse();
   return html`<div class="panel-stack">
     <div class="panel-head">
-      <h2>Accept</h2>
+      <h2>Certify & export</h2>
       <p class="muted">
-        The matrix on the tuning set is not a guarantee. Accepting adjusts the decision on the certification set,
-        which no step has seen, and states what holds for new rows.
+        The matrix counts errors on the tuning set, which the steps were fitted to, so it is not a guarantee.
+        Certifying adjusts the decision on the certification
+        set${dialog.parts?.certify ? `, ${plural(dialog.parts.certify, 'row')} that neither trained nor tuned this model,` : ''}
+        ${' '}and states which limits hold for new rows. The certification set can be used once, or twice at half the error
+        probability each.
       </p>
     </div>
-    ${step && step.preference !== null
+    ${dialog.read_only && !newest.length ? html`<${Empty} title="No model is certified yet" />` : null}
+    ${dialog.read_only
+      ? null
+      : step && step.preference !== null
       ? html`<${Offer} key=${`${dialog.position} ${dialog.accepted.length}`} dialog=${dialog} step=${step} act=${act} />`
       : html`<${Empty} title="There is nothing to guarantee yet">
           The current step has no limits. Edit a cell of the matrix, or choose a point of the frontier.
         <//>`}
-    ${newest.map((one) => html`<${Certificate} key=${one.number} accepted=${one} root=${root} act=${act} />`)}
+    ${newest.map((one) => html`<${Certificate} key=${one.number} dialog=${dialog} accepted=${one} root=${root} act=${act} />`)}
     <section class="panel-part">
-      <h3>The dialog</h3>
-      <p class="muted">All steps of the dialog, to read, to archive, or to repeat.</p>
+      <h3>Export this session</h3>
+      <p class="muted">
+        The report is one file with the matrices, the frontier, all steps and the certificates; it opens without the
+        studio.
+      </p>
       <div class="downloads">
         ${dialog.table
-          ? html`<${DownloadLink} href=${`${root}/report.html`} name="report.html" note="HTML">Report<//>
-              <${DownloadLink} href=${`${root}/script.py`} name="script.py" note="repeats the dialog">Python script<//>`
+          ? html`<${DownloadLink} href=${`${root}/report.html`} name="report.html" note="HTML, one file">Report<//>`
           : null}
-        <${DownloadLink} href=${`${root}/dialog.json`} name="dialog.json" note="all steps">Dialog<//>
+        ${dialog.table && !dialog.read_only
+          ? html`<${DownloadLink} href=${`${root}/script.py`} name="script.py" note="reproduces this session">Python script<//>`
+          : null}
+        ${dialog.read_only
+          ? null
+          : html`<${DownloadLink} href=${`${root}/dialog.json`} name="dialog.json" note="all steps, JSON">Steps<//>`}
       </div>
     </section>
   </div>`;
@@ -53,11 +66,11 @@ function Offer({ dialog, step, act }) {
   const [confidence, setConfidence] = useState(opened ?? dialog.confidence);
   const [reserve, setReserve] = useState(false);
   const [confirming, setConfirming] = useState(false);
-  const [accepting, setAccepting] = useState(false);
+  const [certifying, setCertifying] = useState(false);
   const known = dialog.accepted.find((one) => one.step === dialog.position);
   const noRows = !dialog.parts || dialog.parts.certify === 0;
 
-  const working = act.busy && (accepting || dialog.job?.kind === 'accept');
+  const working = act.busy && (certifying || dialog.job?.kind === 'accept');
 
   const open = !noRows && !known && !dialog.used_up;
   const { data, error, loading, reload } = useLoad(
@@ -68,11 +81,11 @@ function Offer({ dialog, step, act }) {
   const guarantee = /** @type {Guarantee | null} */ (error ? null : data);
   const reason = guarantee?.error ?? null;
 
-  const accept = async () => {
+  const certify = async () => {
     setConfirming(false);
-    setAccepting(true);
+    setCertifying(true);
     await act.run('accept', { confidence, reserve });
-    setAccepting(false);
+    setCertifying(false);
   };
 
   return html`<section class="offer" aria-label="Requested guarantee" aria-busy=${loading}>
@@ -92,7 +105,7 @@ function Offer({ dialog, step, act }) {
           title="This step does not meet its limits"
           action=${step.instead
             ? html`<button type="button" class="button" disabled=${act.busy} onClick=${() => act.prefer([step.instead ?? ''], { keep: false })}>
-                Take the nearest instead
+                Use the closest limits instead
               </button>`
             : null}
         >
@@ -106,7 +119,7 @@ function Offer({ dialog, step, act }) {
         <//>`
       : null}
     ${known
-      ? html`<${Notice} kind="good">This step is already accepted: see certificate ${known.number} below.<//>`
+      ? html`<${Notice} kind="good">This step is already certified: see certificate ${known.number} below.<//>`
       : null}
     ${noRows
       ? html`<${Notice} kind="warn" title="There is no certification set">
@@ -130,7 +143,7 @@ function Offer({ dialog, step, act }) {
               aria-describedby=${reason ? 'accept-reason' : undefined}
               onClick=${() => setConfirming(true)}
             >
-              Accept this model
+              Certify this model
             </button>
             ${working ? html`<${Spinner} label="Computing the guarantee" />` : null}
           </div>
@@ -147,7 +160,7 @@ function Offer({ dialog, step, act }) {
     ${noRows || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
     ${dialog.used_up && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
     ${confirming
-      ? html`<${Confirm} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setConfirming(false)} />`
+      ? html`<${Confirm} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${certify} onNo=${() => setConfirming(false)} />`
       : null}
   </section>`;
 }
@@ -192,7 +205,8 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
           Reserve half for another model
         </label>
         <p class="field-hint" id="accept-reserve-hint">
-          The certification set can be used once more later, but this guarantee needs a larger margin.
+          The certification set can then be used once more. Each guarantee has half of the error probability
+          (${confidenceText((1 - confidence) / 2)}), so it needs a larger margin.
         </p>
       </div>
     </div>
@@ -248,14 +262,14 @@ function Confirm({ dialog, reserve, confidence, onYes, onNo }) {
     onClose=${onNo}
     actions=${html`<button type="button" class="button" onClick=${onNo}>Not yet</button>
       <button type="button" class="button-primary" onClick=${onYes}>
-        ${reserve ? 'Use half and accept' : 'Use it and accept'}
+        ${reserve ? 'Use half and certify' : 'Use it and certify'}
       </button>`}
   >
     <p>
-      The guarantee is computed on ${plural(dialog.parts?.certify ?? 0, 'row')} that no step has seen, with a
-      confidence of ${confidenceText(confidence)}.
+      The guarantee is computed on ${plural(dialog.parts?.certify ?? 0, 'row')} that neither trained nor tuned this
+      model, with a confidence of ${confidenceText(confidence)}.
       ${reserve
-        ? ' Half of their error probability is reserved for one more model.'
+        ? ` Half of the error probability of ${confidenceText(1 - confidence)} is reserved for one more model.`
         : ' Then the certification set is used up: no other model can be certified on it, since the best of several certified models would violate its guarantee more often than stated.'}
     </p>
     <p>This cannot be undone, even if the guarantee is refused.</p>

@@ -5,6 +5,7 @@ import { get } from './api.js';
 import { DownloadLink, html, plural, SmallMatrix, useLoad } from './kit.js';
 
 /** @typedef {import('./types.js').Accepted} Accepted */
+/** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Studio} Studio */
 /** @typedef {import('./types.js').Act} Act */
 
@@ -12,10 +13,10 @@ import { DownloadLink, html, plural, SmallMatrix, useLoad } from './kit.js';
 export const confidenceText = (confidence) => `${Number((100 * confidence).toFixed(6))}%`;
 
 /**
- * An accepted model and its certificate.
- * @param {{accepted: Accepted, root: string, act: Act}} props
+ * A certified model and its certificate; readers of a link get no model files.
+ * @param {{dialog: Dialog, accepted: Accepted, root: string, act: Act}} props
  */
-export function Certificate({ accepted, root, act }) {
+export function Certificate({ dialog, accepted, root, act }) {
   const files = `${root}/accepted/${accepted.number}`;
   const name = `certificate-${accepted.number}-title`;
   const n = accepted.confusion.counts.flat().reduce((sum, one) => sum + one, 0);
@@ -38,9 +39,11 @@ export function Certificate({ accepted, root, act }) {
           <div>
             <dt>Model</dt>
             <dd>
-              <button type="button" class="link" disabled=${act.busy} onClick=${() => act.goto(accepted.step)}>
-                step ${accepted.step}
-              </button>
+              ${dialog.read_only
+                ? `step ${accepted.step}`
+                : html`<button type="button" class="link" disabled=${act.busy} onClick=${() => act.goto(accepted.step)}>
+                    step ${accepted.step}
+                  </button>`}
             </dd>
           </div>
         </dl>
@@ -49,12 +52,14 @@ export function Certificate({ accepted, root, act }) {
         ? html`<ul class="certificate-remarks">${accepted.remarks.map((one) => html`<li>${one}</li>`)}</ul>`
         : null}
     </div>
-    <div class="downloads">
-      <${DownloadLink} href=${`${files}/model.skops`} name="model.skops" note="for scikit-learn">Model<//>
-      <${Onnx} accepted=${accepted} href=${`${files}/model.onnx`} />
-      <${DownloadLink} href=${`${files}/card.md`} name="card.md" note="Markdown">Model card<//>
-      <${DownloadLink} href=${`${files}/certificate.json`} name="certificate.json" note="JSON">Certificate<//>
-    </div>
+    ${dialog.read_only
+      ? null
+      : html`<div class="downloads">
+          <${DownloadLink} href=${`${files}/model.skops`} name="model.skops" note="for scikit-learn">Model<//>
+          <${Onnx} accepted=${accepted} href=${`${files}/model.onnx`} />
+          <${DownloadLink} href=${`${files}/card.md`} name="card.md" note="Markdown">Model card<//>
+          <${DownloadLink} href=${`${files}/certificate.json`} name="certificate.json" note="JSON">Certificate<//>
+        </div>`}
     <details>
       <summary>As text</summary>
       <pre class="scroll-x" tabindex="0">${accepted.text}</pre>
@@ -74,7 +79,7 @@ function Guarantee({ text }) {
 }
 
 /**
- * The ONNX file, or why there is none. `onnx` is null if the studio had no means to tell when it accepted the model.
+ * The ONNX file, or why there is none. `onnx` is null if the studio had no means to tell when it certified the model.
  * @param {{accepted: Accepted, href: string}} props
  */
 function Onnx({ accepted, href }) {

@@ -7,6 +7,17 @@
 const RETRY_MS = 1000;
 const UNREACHABLE = 'The studio cannot be reached. Nothing that was saved is lost.';
 
+/** The key of a read-only link, which is sent with each request; null for the owner of a dialog. @type {string | null} */
+let shareKey = null;
+
+/** Read with the key of a read-only link from now on, or as the owner. @param {string | null} key */
+export const readWith = (key) => {
+  shareKey = key;
+};
+
+/** @returns {Record<string, string>} */
+const keyHeader = () => (shareKey === null ? {} : { 'X-Margrave-Share': shareKey });
+
 /** An error message of the server; status 0 if the server cannot be reached. */
 export class ApiError extends Error {
   /** @param {string} message @param {number} status @param {string | null} [code] @param {Record<string, any>} [fields] */
@@ -57,7 +68,7 @@ function refusal(status, body) {
  */
 async function request(method, path, body, signal) {
   /** @type {Record<string, string>} */
-  const headers = { Accept: 'application/json' };
+  const headers = { Accept: 'application/json', ...keyHeader() };
   if (method !== 'GET') headers['X-Margrave'] = '1';
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   let response;
@@ -83,6 +94,16 @@ async function request(method, path, body, signal) {
   return content;
 }
 
+/** Ask the server whether it is there, without the token. */
+export async function ping() {
+  try {
+    await fetch('favicon.svg', { method: 'HEAD', cache: 'no-store' });
+    if (link.state === 'down') link.set('up');
+  } catch {
+    link.set('down');
+  }
+}
+
 /** @param {string} path such as "/api/dialogs" @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = (path, signal) => request('GET', path, undefined, signal);
 
@@ -90,7 +111,7 @@ export const get = (path, signal) => request('GET', path, undefined, signal);
 export async function getFile(path) {
   let response;
   try {
-    response = await fetch(path, { cache: 'no-store' });
+    response = await fetch(path, { cache: 'no-store', headers: keyHeader() });
     if (response.ok) return await response.blob();
   } catch {
     link.set('down');
@@ -219,6 +240,7 @@ function forgotten(id) {
     dialog: '',
     state: 'failed',
     ahead: 0,
+    restarted: false,
     progress: null,
     reply: null,
     error: 'The studio no longer has this request. Nothing that was saved is lost; try again.',

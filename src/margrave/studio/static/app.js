@@ -1,7 +1,7 @@
 // The entry point: routes, the top bar with the theme, and notices if the server is unreachable or locked.
 // @ts-check
 
-import { get, link, post } from './api.js';
+import { get, link, ping, post, readWith } from './api.js';
 import {
   Boundary,
   Icon,
@@ -22,6 +22,7 @@ import { Setup } from './start_setup.js';
 import { Start } from './start.js';
 
 const RETRY_MS = 2000;
+const LOOK_MS = 30_000;
 
 /** Decode a part of an address; a malformed one is left unchanged. @param {string} part */
 function decoded(part) {
@@ -46,14 +47,13 @@ function useRoute() {
   return routeParts(hash);
 }
 
-/** "up", "down" or "locked"; polls the server while it is down. */
+/** "up", "down" or "locked"; looks often while the server is down, else now and then while the page is visible. */
 function useLink() {
   const [state, setState] = useState(link.state);
   useEffect(() => link.watch(setState), []);
   useEffect(() => {
-    if (state !== 'down') return undefined;
-    // Any response sets the link to "up"; a failure changes nothing.
-    const timer = setInterval(() => get('/api/studio').catch(() => {}), RETRY_MS);
+    const look = () => document.visibilityState === 'visible' && ping();
+    const timer = setInterval(look, state === 'down' ? RETRY_MS : LOOK_MS);
     return () => clearInterval(timer);
   }, [state]);
   return state;
@@ -124,9 +124,18 @@ function TokenForm() {
 
 /** @param {{parts: string[]}} props */
 function Page({ parts }) {
+  const [place, id, more, last] = parts;
+  if (place === 's' && id && more) {
+    return html`<${DialogPage} key=${`${id} ${more}`} id=${id} share=${more} tab=${last ?? ''} />`;
+  }
+  return html`<${OwnPage} parts=${parts} />`;
+}
+
+/** @param {{parts: string[]}} props */
+function OwnPage({ parts }) {
   const studio = useLoad((signal) => get('/api/studio', signal), []);
   const [place, id, more] = parts;
-  if (place === 'd' && id) return html`<${DialogPage} key=${id} id=${id} tab=${more ?? ''} />`;
+  if (place === 'd' && id) return html`<${DialogPage} key=${id} id=${id} share="" tab=${more ?? ''} />`;
   if (place === 'new' && id) {
     return html`<${Setup} key=${parts.join('/')} id=${id} kind=${more} studio=${studio.data} />`;
   }
@@ -139,6 +148,8 @@ function App() {
   const state = useLink();
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const place = parts.slice(0, 2).join('/');
+  const reads = parts[0] === 's';
+  readWith(reads ? (parts[2] ?? '') : null);
   const first = useRef(true);
   useFocusKept();
   useEffect(() => {
@@ -156,7 +167,11 @@ function App() {
   };
   return html`<a class="button skip" href="#main" onClick=${skip}>Skip to the page</a>
     <header class="top">
-      <a class="brand" href="#/"><img src="favicon.svg" alt="" />Margrave</a>
+      ${
+        reads
+          ? html`<span class="brand"><img src="favicon.svg" alt="" />Margrave</span>`
+          : html`<a class="brand" href="#/"><img src="favicon.svg" alt="" />Margrave</a>`
+      }
       <span class="grow"></span>
       <${ThemeSwitch} />
     </header>

@@ -67,7 +67,7 @@ export function ChangedRows({ dialog, pair, close }) {
     if (event.key === 'Escape') close();
   };
   return html`<section class="drawer" aria-labelledby="drawer-head" aria-busy=${page.loading} onKeyDown=${keys}>
-    <div class="row">
+    <div class="drawer-top">
       <h2 id="drawer-head" class="grow" tabindex="-1" ref=${head}>
         Rows that changed from step ${steps.first} to step ${steps.second}
       </h2>

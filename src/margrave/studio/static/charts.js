@@ -129,6 +129,7 @@ export async function chartFile(kind, option, width, height) {
       ? module.init(null, null, { ...size, renderer: 'svg', ssr: true })
       : module.init(document.createElement('div'), null, { ...size, devicePixelRatio: 2 });
   const c = colours();
+  c.font = c.font.replaceAll('"', "'"); // the text of an SVG puts it into an attribute as it is
   try {
     chart.setOption({ ...settings(c), backgroundColor: c.surface, animation: false, ...option(c) });
     if (kind === 'svg') return new Blob([chart.renderToSVGString()], { type: 'image/svg+xml' });
@@ -144,9 +145,11 @@ export async function chartFile(kind, option, width, height) {
 /**
  * The handlers of a chart. `pick` handles a click on a mark (its series and index in the data); if it returns
  * false, `plot` handles the click, in the units of the axes. `zoom` takes the new ends of each axis that the
- * user moved, as fractions, and returns the view. `name` is the text beside the pointer on a line of a series.
+ * user moved, as fractions, and returns the view. `near` finds the series near the pointer and its name, for
+ * the pixels of one unit of each axis.
  * @typedef {{pick?: (series: string, index: number) => boolean, plot?: (x: number, y: number) => void,
- *   zoom?: (ends: Record<string, [number, number]>) => View, name?: (series: string) => string | null}} Handlers
+ *   zoom?: (ends: Record<string, [number, number]>) => View,
+ *   near?: (x: number, y: number, scale: [number, number]) => {series: string, name: string} | null}} Handlers
  */
 
 /**
@@ -276,7 +279,8 @@ function drawCross(box, chart, cross, view) {
   Object.assign(flat.style, { left: `${left}px`, top: `${atY}px`, width: `${right - left}px` });
   [xText.textContent, yText.textContent] = cross.texts;
   Object.assign(xText.style, { left: `${atX}px`, top: `${bottom}px` });
-  Object.assign(yText.style, { left: `${left}px`, top: `${atY}px` });
+  // A long number covers a part of the plot rather than being cut off.
+  Object.assign(yText.style, { left: `${left}px`, top: `${atY}px`, transform: `translate(max(-100% - 4px, ${-left}px), -50%)` });
 }
 
 /**
@@ -307,14 +311,31 @@ function listen(chart, handlers, tip, zoomed) {
     // A zoom by this page has values instead of percentages.
     if (Object.keys(ends).length && handlers.current.zoom) zoomed(handlers.current.zoom(ends));
   });
-  chart.on('mouseover', ({ seriesId, event }) => {
-    const text = handlers.current.name?.(seriesId ?? '');
-    if (!tip.current || !text) return;
-    tip.current.textContent = text;
-    tip.current.hidden = false;
-    Object.assign(tip.current.style, { left: `${event.offsetX}px`, top: `${event.offsetY}px` });
+  let hot = '';
+  /** @param {{series: string, name: string} | null} found @param {number} x @param {number} y */
+  const point = (found, x, y) => {
+    const series = found?.series ?? '';
+    if (series !== hot && hot) chart.dispatchAction({ type: 'downplay', seriesId: hot });
+    if (series !== hot && series) chart.dispatchAction({ type: 'highlight', seriesId: series });
+    hot = series;
+    if (!tip.current) return;
+    tip.current.hidden = !found;
+    tip.current.textContent = found?.name ?? '';
+    Object.assign(tip.current.style, { left: `${x}px`, top: `${y}px` });
+  };
+  chart.getZr().on('mousemove', (/** @type {{offsetX: number, offsetY: number, target: any}} */ event) => {
+    const pixel = [event.offsetX, event.offsetY];
+    // A mark has a tooltip of its own.
+    const empty = !event.target && chart.containPixel('grid', pixel);
+    const [x, y] = empty ? chart.convertFromPixel('grid', pixel) : [0, 0];
+    const found = empty ? handlers.current.near?.(x, y, scaleOf(chart)) : null;
+    point(found ?? null, pixel[0], pixel[1]);
   });
-  chart.on('mouseout', () => {
-    if (tip.current) tip.current.hidden = true;
-  });
+  chart.getZr().on('globalout', () => point(null, 0, 0));
+}
+
+/** The pixels of one unit of each axis. @param {Instance} chart @returns {[number, number]} */
+function scaleOf(chart) {
+  const [[left, bottom], [right, top]] = [[0, 0], [1, 1]].map((point) => chart.convertToPixel('grid', point));
+  return [right - left, bottom - top];
 }

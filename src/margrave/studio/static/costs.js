@@ -2,11 +2,12 @@
 // @ts-check
 
 import { get, query } from './api.js';
-import { CostMap, expectedCost, logit, nearestWinner, ratioText, shade, winnerAt } from './costs_map.js';
+import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade, winnerAt } from './costs_map.js';
 import { stepOf } from './dialog_state.js';
 import { FocusChoice, fpLimit } from './frontier.js';
-import { errorNames, errorsOf, isMember, strategyText } from './frontier_chart.js';
-import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
+import { errorNames, isMember, strategyText } from './frontier_chart.js';
+import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
+import { errorsOf } from './preview.js';
 
 /** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */
@@ -44,6 +45,11 @@ const PRIOR = {
   shown: (value) => String(Number((100 * value).toPrecision(3))),
   read: (text) => Number(text) / 100,
 };
+
+/** The most parts of the map, which neighbouring colours tell apart. */
+const MOST = 8;
+
+const decimal = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** The best thresholds when costs and priors are only known as ranges. @param {PanelProps} props */
 export const CostsPanel = ({ dialog, act, shared }) => html`<div class="panel-stack">
@@ -85,9 +91,9 @@ function Loaded({ dialog, act, label }) {
     <div class="ranges">
       <${RangePair}
         id="cost"
-        legend="Cost of a false negative, in false positives"
+        legend="Cost of a false negative"
         unit=""
-        hint=${`a false negative: ${names.fn}`}
+        hint=${`times that of a false positive; a false negative is ${names.fn}`}
         scale=${COST}
         value=${ranges.costs}
         onValue=${(/** @type {Pair} */ costs) => setRanges({ ...ranges, costs })}
@@ -211,8 +217,8 @@ function Result({ dialog, act, winners, label, names }) {
   const [hot, setHot] = useState(/** @type {number | null} */ (null));
   const [wanted, setWanted] = useState({ cost: 1, prior: winners.prior });
   const point = { cost: clamped(wanted.cost, winners.costs), prior: clamped(wanted.prior, winners.priors) };
-  const shown = winners.winners;
   const sizes = sizesOf(dialog, label);
+  const { winners: shown, excess } = useMemo(() => fewWinners(winners.winners, sizes, MOST), [winners]);
   const here = errorsOf((stepOf(dialog, dialog.position) ?? dialog.steps[0]).after, label);
   const nearest = nearestWinner(shown, here, sizes);
   const slopes = [shown[0].low, shown[shown.length - 1].high ?? Infinity];
@@ -220,10 +226,10 @@ function Result({ dialog, act, winners, label, names }) {
   const fraction = ({ low, high }) => (slopes[1] > slopes[0] ? Math.log((high ?? Infinity) / low) / Math.log(slopes[1] / slopes[0]) : 1);
   useEffect(() => setHot(null), [shown]);
   return html`<${CostMap}
-      winners=${winners}
+      winners=${{ ...winners, winners: shown }}
       costLabel="cost of a false negative, in false positives"
       priorLabel=${`proportion of ${nameClass(label)}`}
-      here=${nearest}
+      here=${{ place: nearest, step: dialog.position }}
       point=${point}
       onPoint=${setWanted}
       hot=${hot}
@@ -233,7 +239,10 @@ function Result({ dialog, act, winners, label, names }) {
     <p>
       ${shown.length === 1
         ? 'One threshold has the lowest cost everywhere in these ranges.'
-        : `${plural(shown.length, 'threshold')} have the lowest cost somewhere in these ranges; any other costs more everywhere.`}
+        : `${plural(winners.winners.length, 'threshold')} have the lowest cost somewhere in these ranges; any other costs more everywhere.`}
+      ${excess > 0
+        ? ` The map shows ${count(shown.length)} of them; the best of these costs at most ${percent(excess)} more than the best of all.`
+        : ''}
     </p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Winners">
       <table class="table table-tight">
@@ -243,7 +252,7 @@ function Result({ dialog, act, winners, label, names }) {
             <th scope="col" class="number">${names.fp}</th>
             <th scope="col" class="number">${names.fn}</th>
             <th scope="col">Strategy</th>
-            <th scope="col">Wins in</th>
+            <th scope="col" class="wide-only">Wins in</th>
             <th scope="col"><span class="hidden">Apply</span></th>
           </tr>
         </thead>
@@ -264,12 +273,10 @@ function Result({ dialog, act, winners, label, names }) {
               <td>
                 ${strategyText(winner.name)}
                 ${place === nearest
-                  ? html`<br /><span class="muted small">${
-                      winner.fp === here.fp && winner.fn === here.fn ? 'current step' : 'nearest to the current step'
-                    }</span>`
+                  ? html`<br /><span class="muted small">you are here</span>`
                   : null}
               </td>
-              <td>
+              <td class="wide-only">
                 <span class="meter">
                   <span class="meter-track" aria-hidden="true">
                     <span class="meter-fill" style=${{ width: `${100 * fraction(winner)}%` }}></span>
@@ -310,7 +317,7 @@ function Result({ dialog, act, winners, label, names }) {
 function Expected({ dialog, winners, label, sizes, here, point, onPoint }) {
   const best = winners.winners[winnerAt(winners.winners, (point.prior / (1 - point.prior)) * point.cost)];
   /** Per 1,000 rows, as text. @param {{fp: number, fn: number}} one */
-  const shown = (one) => String(Number((1000 * expectedCost(one, sizes, point.cost, point.prior)).toPrecision(3)));
+  const shown = (one) => decimal.format(1000 * expectedCost(one, sizes, point.cost, point.prior));
   const name = nameClass(label);
   return html`<section class="expected" aria-label="Expected cost">
     <div class="ask-words">
@@ -328,7 +335,7 @@ function Expected({ dialog, winners, label, sizes, here, point, onPoint }) {
       <div>
         <dt>Best threshold</dt>
         <dd>
-          ${shown(best)}<small>number ${winners.winners.indexOf(best) + 1}: ${count(best.fp)} false positives, ${count(best.fn)} false negatives</small>
+          ${shown(best)}<small>${strategyText(best.name)}: ${count(best.fp)} false positives, ${count(best.fn)} false negatives</small>
         </dd>
       </div>
     </dl>

@@ -59,6 +59,39 @@ export function nearestWinner(winners, point, { n_positive, n_negative }) {
 }
 
 /**
+ * A few of the winners that do nearly as well as all: one by one, leave out the one whose neighbours replace it
+ * best. `excess` is how much more they cost than all winners, at the worst slope, as a fraction.
+ * @param {Winners["winners"]} winners @param {Sizes} sizes @param {number} most
+ */
+export function fewWinners(winners, { n_positive, n_negative }, most) {
+  const kept = [...winners];
+  const last = winners[winners.length - 1];
+  /** @param {{fp: number, fn: number}} one @param {number} slope */
+  const cost = ({ fp, fn }, slope) => fp / n_negative + (slope * fn) / n_positive;
+  /** @param {{fp: number, fn: number}} one @param {number} slope */
+  const over = (one, slope) => cost(one, slope) / cost(winners[winnerAt(winners, slope)], slope) - 1;
+  /** The slope at which two winners cost the same. @param {{fp: number, fn: number}} a @param {{fp: number, fn: number}} b */
+  const even = (a, b) => ((b.fp - a.fp) * n_positive) / ((a.fn - b.fn) * n_negative);
+  let excess = 0;
+  while (kept.length > most) {
+    const losses = kept.map((_, place) => {
+      const [before, after] = [kept[place - 1], kept[place + 1]];
+      if (!before) return over(after, winners[0].low);
+      return after ? over(before, even(before, after)) : over(before, last.high ?? last.low);
+    });
+    const least = Math.min(...losses);
+    kept.splice(losses.indexOf(least), 1);
+    excess = Math.max(excess, least);
+  }
+  const ranged = kept.map((one, place) => ({
+    ...one,
+    low: place ? even(kept[place - 1], one) : winners[0].low,
+    high: place < kept.length - 1 ? even(one, kept[place + 1]) : last.high,
+  }));
+  return { winners: ranged, excess };
+}
+
+/**
  * The part of the unit square where `at` is not negative; `at` is linear.
  * @param {Pair[]} corners @param {(point: Pair) => number} at @returns {Pair[]}
  */
@@ -109,24 +142,25 @@ function thinned(ticks, apart) {
 }
 
 /**
- * The middle of a polygon, and its area divided by its length.
- * @param {Pair[]} corners
+ * Where to write in a polygon: its middle at the first of some heights at which it is wide enough, or widest.
+ * @param {Pair[]} corners @param {number[]} heights
  */
-function middle(corners) {
-  let area = 0;
-  let length = 0;
-  corners.forEach(([x, y], place) => {
-    const [u, v] = corners[(place + 1) % corners.length];
-    area += (x * v - u * y) / 2;
-    for (const [a, b] of corners) length = Math.max(length, Math.hypot(a - x, b - y));
+function placeFor(corners, heights) {
+  const found = heights.map((y) => {
+    const across = corners.flatMap(([a, b], place) => {
+      const [u, v] = corners[(place + 1) % corners.length];
+      return b <= y !== v <= y ? [a + ((y - b) / (v - b)) * (u - a)] : [];
+    });
+    const width = across.length ? Math.max(...across) - Math.min(...across) : 0;
+    return { x: (Math.max(...across) + Math.min(...across)) / 2, y, width };
   });
-  const mean = (/** @type {0 | 1} */ axis) => corners.reduce((sum, one) => sum + one[axis], 0) / corners.length;
-  return { x: mean(0), y: mean(1), wide: Math.abs(area) / Math.max(1, length) };
+  const widest = Math.max(...found.map(({ width }) => width));
+  return found.find(({ width }) => width > 24 || width === widest) ?? found[0];
 }
 
 /**
- * `here` is the winner nearest to the current step, `hot` the highlighted one, `point` the chosen cost and prior.
- * @typedef {{winners: Winners, costLabel: string, priorLabel: string, here: number,
+ * `here` is the current step and the winner nearest to it, `hot` the highlighted one, `point` the chosen cost and prior.
+ * @typedef {{winners: Winners, costLabel: string, priorLabel: string, here: {place: number, step: number},
  *   point: {cost: number, prior: number}, onPoint: (point: {cost: number, prior: number}) => void,
  *   hot: number | null, onHot: (place: number | null) => void}} MapProps
  */
@@ -203,13 +237,10 @@ function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHo
           <text class="map-note" x=${px(1) - 6} y=${py(known) + (known > 0.5 ? 14 : -6)}>as in the tuning set</text>`
       : null}
     ${shapes.map((corners, at) => {
-      const { x, y, wide: room } = middle(corners);
-      if (corners.length < 3) return null;
-      const side = x < LEFT + 50 ? 'map-start' : x > LEFT + wide - 50 ? 'map-end' : '';
-      if (at === here)
-        return html`<text class=${`map-here ${side}`} x=${x} y=${y + 4}>${at + 1}: you are here</text>`;
+      const { x, y, width: room } = placeFor(corners, [0.85, 0.7, 0.15, 0.3].map(py));
       return room > 14 ? html`<text class="map-number" x=${x} y=${y + 4}>${at + 1}</text>` : null;
     })}
+    ${shapes[here.place].length > 2 ? html`<${Here} corners=${shapes[here.place]} y=${py(0.3)} middle=${px(0.5)} step=${here.step} />` : null}
     <circle
       class="map-point"
       cx=${px(along(ground.x, Math.log(point.cost)))}
@@ -222,4 +253,16 @@ function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHo
     <text class="map-title" x=${px(0.5)} y=${HEIGHT - 6}>${costLabel}</text>
     <text class="map-title" transform=${`translate(12 ${py(0.5)}) rotate(-90)`}>${priorLabel}</text>
   </svg>`;
+}
+
+/**
+ * The current step, in the part of the winner nearest to it.
+ * @param {{corners: Pair[], y: number, middle: number, step: number}} props
+ */
+function Here({ corners, y: wanted, middle, step }) {
+  const { x, y } = placeFor(corners, [wanted, ...corners.map((one) => (one[1] + wanted) / 2)]);
+  const left = x > middle;
+  return html`<circle class="map-step" cx=${x} cy=${y} r="10" />
+    <text class="map-step-number" x=${x} y=${y + 4}>${step}</text>
+    <text class=${left ? 'map-here map-end' : 'map-here map-start'} x=${x + (left ? -15 : 15)} y=${y + 4}>you are here</text>`;
 }

@@ -21,6 +21,7 @@ import { ChangedRows } from './changed_rows.js';
 import { stepOf, useDialog, useFocus, useFrontier } from './dialog_state.js';
 import { MatrixCard } from './matrix.js';
 import { Training } from './start_training.js';
+import { ReadOnly, Share } from './share.js';
 import { Trail } from './trail.js';
 
 /** @typedef {import('./types.js').Act} Act */
@@ -33,13 +34,25 @@ import { Trail } from './trail.js';
 /** @typedef {import('./types.js').Step} Step */
 /** @typedef {import('./types.js').StepPair} StepPair */
 
-/** @type {{id: string, name: string, load: () => Promise<any>, part: string}[]} */
+/** @type {{id: string, name: string, load: () => Promise<any>, part: string, applies?: (dialog: Dialog) => boolean}[]} */
 const TABS = [
   { id: 'frontier', name: 'Frontier', load: () => import('./frontier.js'), part: 'FrontierPanel' },
-  { id: 'program', name: 'Program', load: () => import('./program.js'), part: 'ProgramPanel' },
-  { id: 'members', name: 'Members', load: () => import('./members.js'), part: 'MembersPanel' },
+  {
+    id: 'program',
+    name: 'Program',
+    load: () => import('./program.js'),
+    part: 'ProgramPanel',
+    applies: ({ kind }) => kind === 'program',
+  },
+  {
+    id: 'members',
+    name: 'Members',
+    load: () => import('./members.js'),
+    part: 'MembersPanel',
+    applies: ({ members, read_only }) => members.length > 1 || !read_only, // readers of a link see no rows
+  },
   { id: 'costs', name: 'Costs', load: () => import('./costs.js'), part: 'CostsPanel' },
-  { id: 'accept', name: 'Accept', load: () => import('./accept.js'), part: 'AcceptPanel' },
+  { id: 'certify', name: 'Certify & export', load: () => import('./accept.js'), part: 'AcceptPanel' },
 ];
 
 /** The name of a tab; a program or a single classifier has no members to compare. @param {typeof TABS[number]} tab @param {Dialog} dialog */
@@ -64,37 +77,30 @@ function Panel({ tab, dialog, act, shared }) {
 /** @param {PanelProps & {current: string, open: (id: string) => void}} props */
 function Tabs({ dialog, act, shared, current, open }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const tab = TABS.find(({ id }) => id === current) ?? TABS[0];
-  useEffect(() => {
-    // Only the list scrolls to its tab; scrollIntoView would move the page too.
-    const box = list.current;
-    const chosen = /** @type {HTMLElement | null | undefined} */ (
-      box?.querySelector('[aria-selected="true"]')
-    );
-    if (box && chosen) box.scrollLeft = chosen.offsetLeft - (box.clientWidth - chosen.offsetWidth) / 2;
-  }, [tab]);
+  const tabs = TABS.filter(({ applies }) => applies?.(dialog) ?? true);
+  const tab = tabs.find(({ id }) => id === current) ?? tabs[0];
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
     const moves = /** @type {Record<string, number>} */ ({
       ArrowRight: 1,
       ArrowLeft: -1,
-      Home: -TABS.length,
-      End: TABS.length,
+      Home: -tabs.length,
+      End: tabs.length,
     });
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault();
-    const at = TABS.indexOf(tab);
+    const at = tabs.indexOf(tab);
     const to =
-      Math.abs(move) === 1 ? (at + move + TABS.length) % TABS.length : move < 0 ? 0 : TABS.length - 1;
-    open(TABS[to].id);
+      Math.abs(move) === 1 ? (at + move + tabs.length) % tabs.length : move < 0 ? 0 : tabs.length - 1;
+    open(tabs[to].id);
     /** @type {HTMLElement | null | undefined} */ (
-      list.current?.querySelector(`#tab-${TABS[to].id}`)
+      list.current?.querySelector(`#tab-${tabs[to].id}`)
     )?.focus();
   };
   return html`<section class="tabs" aria-label="Views">
     <div class="tab-list" role="tablist" aria-label="Views" ref=${list} onKeyDown=${keys}>
-      ${TABS.map(
+      ${tabs.map(
         (one) =>
           html`<button
             key=${one.id}
@@ -164,7 +170,9 @@ function Title({ dialog, refresh }) {
       onBlur=${() => byKey.current || keep()}
     />`;
   }
-  return html`<h1 class="dialog-title" title=${dialog.title}>${dialog.title}</h1>
+  const heading = html`<h1 class="dialog-title" title=${dialog.title}>${dialog.title}</h1>`;
+  if (dialog.read_only) return heading;
+  return html`${heading}
     <button
       type="button"
       class="button-icon"
@@ -180,6 +188,7 @@ function Title({ dialog, refresh }) {
 
 /** @param {{dialog: Dialog, busy: boolean}} props */
 function Saved({ dialog, busy }) {
+  if (dialog.read_only) return html`<${Tag}>Read-only view<//>`;
   if (busy)
     return html`<span class="saved muted"><span class="spinner-ring" aria-hidden="true"></span>Working</span>`;
   if (!dialog.saved) return html`<span class="saved warn">Not saved yet</span>`;
@@ -240,7 +249,7 @@ function Body({ dialog, step, reply, job, act, stop, tab, open }) {
     [frontier, shownPreview, focus, setFocus],
   );
   const left = useMemo(
-    () => html`<div class="dialog-left">
+    () => dialog.read_only ? html`<${ReadOnly} dialog=${dialog} step=${step} />` : html`<div class="dialog-left">
       <${MatrixCard}
         dialog=${dialog}
         step=${step}
@@ -263,15 +272,16 @@ function Body({ dialog, step, reply, job, act, stop, tab, open }) {
   return html`<div class="dialog-body">${left}${right}</div>`;
 }
 
-/** A dialog. @param {{id: string, tab: string}} props */
-export function DialogPage({ id, tab }) {
+/** A dialog; `share`: the key of the read-only link that leads to it, "" for its owner. @param {{id: string, share: string, tab: string}} props */
+export function DialogPage({ id, share, tab }) {
   const held = useDialog(id);
   const { dialog, error, job, reply, problem, stop, forget } = held;
   const [cell, setCell] = useState(/** @type {CellChoice | null} */ (null));
   const [changes, setChanges] = useState(/** @type {StepPair | null} */ (null));
   const choose = useCallback(
-    (/** @type {string} */ to) => location.replace(`#/d/${encodeURIComponent(id)}/${to}`),
-    [id],
+    (/** @type {string} */ to) =>
+      location.replace(`#/${[...(share ? ['s', id, share] : ['d', id]), to].map(encodeURIComponent).join('/')}`),
+    [id, share],
   );
   const open = useCallback(
     (/** @type {string} */ to) => {
@@ -283,6 +293,7 @@ export function DialogPage({ id, tab }) {
   const act = useMemo(
     () => ({
       ...held.act,
+      busy: held.act.busy || dialog?.read_only === true,
       cell,
       showRows: (/** @type {CellChoice} */ chosen) => {
         setCell({ ...chosen });
@@ -290,7 +301,7 @@ export function DialogPage({ id, tab }) {
       },
       showChanges: (/** @type {StepPair} */ pair) => setChanges({ ...pair }),
     }),
-    [held.act, cell, choose],
+    [held.act, dialog?.read_only, cell, choose],
   );
   useKeys(dialog, held.act);
   useEffect(() => {
@@ -300,13 +311,13 @@ export function DialogPage({ id, tab }) {
   if (!dialog) {
     if (!error) return html`<${Spinner} label="Opening the dialog" />`;
     const gone = error instanceof ApiError && error.status === 404;
-    const back = html`<a class="button" href="#/">All dialogs</a>`;
+    const back = share ? null : html`<a class="button" href="#/">All dialogs</a>`;
     return html`<${Notice} kind=${gone ? 'warn' : 'bad'} title=${gone ? 'There is no such dialog.' : ''} action=${back}>
       ${gone ? 'It may have been deleted, or the address is incomplete.' : error.message}
     <//>`;
   }
   const step = stepOf(dialog, dialog.position);
-  return html`<div class="dialog">
+  return html`<div class=${dialog.read_only ? 'dialog read-only' : 'dialog'}>
     <div class="dialog-head">
       <div class="grow">
         <div class="dialog-head-title"><${Title} dialog=${dialog} refresh=${held.act.refresh} /></div>
@@ -314,11 +325,19 @@ export function DialogPage({ id, tab }) {
       </div>
       ${
         dialog.accepted.length
-          ? html`<${Tag} kind="good">${plural(dialog.accepted.length, 'accepted model')}<//>`
+          ? html`<${Tag} kind="good">${plural(dialog.accepted.length, 'certified model')}<//>`
           : null
       }
       <${Saved} dialog=${dialog} busy=${act.busy} />
+      ${dialog.state === 'ready' && !dialog.read_only ? html`<${Share} dialog=${dialog} refresh=${held.act.refresh} />` : null}
     </div>
+    ${
+      job?.restarted
+        ? html`<div class="dialog-problem">
+          <${Notice} kind="warn">The studio was restarted; the job starts again.<//>
+        </div>`
+        : null
+    }
     ${
       problem
         ? html`<div class="dialog-problem">

@@ -5,7 +5,7 @@ import { Chart, chartFile } from './charts.js';
 import { stepOf } from './dialog_state.js';
 import {
   curveId,
-  curveName,
+  curveNear,
   errorNames,
   fnText,
   fpText,
@@ -27,6 +27,7 @@ import {
   Spinner,
   count,
   html,
+  nameClass,
   plural,
   rate,
   saveFile,
@@ -99,7 +100,7 @@ export function FocusChoice({ dialog, shared }) {
       value=${String(dialog.classes.indexOf(shared.focus))}
       onChange=${(/** @type {any} */ event) => shared.setFocus(dialog.classes[Number(event.currentTarget.value)])}
     >
-      ${dialog.classes.map((label, place) => html`<option value=${String(place)}>${String(label)}</option>`)}
+      ${dialog.classes.map((label, place) => html`<option value=${String(place)}>${nameClass(label)}</option>`)}
     </select>
   <//>`;
 }
@@ -197,7 +198,9 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
       <${Tables} frontier=${frontier} dialog=${dialog} act=${act} />`,
     [dialog, frontier, title, limit, act],
   );
-  const on = { pick, plot, zoom, name: (/** @type {string} */ series) => curveName(frontier, series) };
+  /** @param {number} x @param {number} y @param {[number, number]} scale */
+  const near = (x, y, scale) => curveNear(frontier, x, y, scale);
+  const on = { pick, plot, zoom, near };
 
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">

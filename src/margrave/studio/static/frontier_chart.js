@@ -3,10 +3,10 @@
 
 import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
+import { MEMBER, errorsOf, isMember } from './preview.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Label} Label */
-/** @typedef {import('./types.js').Matrix} Matrix */
 /** A step as a point of the plane. @typedef {{step: number, parent: number | null, fp: number, fn: number, met: boolean}} Visited */
 /** @typedef {import('./types.js').Frontier & {trajectory: Visited[]}} Frontier */
 /** @typedef {import('./charts.js').Colours} Colours */
@@ -15,11 +15,9 @@ import { count, nameClass, predictedText, rate } from './kit.js';
 /** @typedef {"whole" | "steps" | "here"} Part */
 /** The steps at one point. @typedef {{steps: Visited[], fp: number, fn: number}} StepPoint */
 
-const MEMBER = 'member ';
 const CURVE = 'curve-';
 
-/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
-export const isMember = (name) => name.startsWith(MEMBER);
+export { isMember };
 
 /** A strategy in words. @param {string} name */
 export function strategyText(name) {
@@ -29,10 +27,6 @@ export function strategyText(name) {
 
 /** The id of the series of a curve. @param {number} place */
 export const curveId = (place) => `${CURVE}${place}`;
-
-/** The name of a curve by the id of its series; null for other series. @param {Frontier} frontier @param {string} id */
-export const curveName = (frontier, id) =>
-  id.startsWith(CURVE) ? strategyText(frontier.curves[Number(id.slice(CURVE.length))].name) : null;
 
 /**
  * The two kinds of errors in words: "nonspam predicted spam".
@@ -53,29 +47,41 @@ export const fpText = (frontier, fp) => `${count(fp)} of ${count(frontier.n_nega
 export const fnText = (frontier, fn) => `${count(fn)} of ${count(frontier.n_positive)} ${errorNames(frontier).fn}`;
 
 /**
- * The index in `best` with the most false positives within a limit.
- * @param {Point[]} best @param {number} limit
+ * The last of `n` increasing values that is at most a limit, by its index; 0 if there is none.
+ * @param {number} n @param {(place: number) => number} value @param {number} limit
  */
-export function within(best, limit) {
-  let [low, high] = [0, best.length - 1];
+function lastWithin(n, value, limit) {
+  let [low, high] = [0, n - 1];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (best[middle].fp <= limit) low = middle;
+    if (value(middle) <= limit) low = middle;
     else high = middle - 1;
   }
   return low;
 }
 
-/** The false positives and false negatives of a class; a rejected row is neither. @param {Matrix} matrix @param {Label} label */
-export function errorsOf({ classes, counts }, label) {
-  const at = classes.indexOf(label);
-  let [fp, fn] = [0, 0];
-  classes.forEach((_, other) => {
-    if (other === at) return;
-    fp += counts[other][at];
-    fn += counts[at][other];
+/**
+ * The index in `best` with the most false positives within a limit.
+ * @param {Point[]} best @param {number} limit
+ */
+export const within = (best, limit) => lastWithin(best.length, (place) => best[place].fp, limit);
+
+/**
+ * The curve within 8 pixels of a point of the plane, for the pixels of one unit of each axis; null if there is none.
+ * @param {Frontier} frontier @param {number} x @param {number} y @param {[number, number]} scale
+ */
+export function curveNear(frontier, x, y, scale) {
+  let [nearest, least] = [-1, 8];
+  frontier.curves.forEach(({ fp, fn }, place) => {
+    const at = lastWithin(fp.length, (one) => fp[one], x);
+    const next = Math.min(at + 1, fp.length - 1);
+    // A stair: flat from its first point, then down to the next one.
+    const flat = Math.hypot(Math.max(0, fp[at] - x) * scale[0], (fn[at] - y) * scale[1]);
+    const down = Math.hypot((fp[next] - x) * scale[0], Math.max(0, fn[next] - y, y - fn[at]) * scale[1]);
+    const away = Math.min(flat, down);
+    if (away < least) [nearest, least] = [place, away];
   });
-  return { fp, fn };
+  return nearest < 0 ? null : { series: curveId(nearest), name: strategyText(frontier.curves[nearest].name) };
 }
 
 /** The steps of a dialog as points of the plane of a class. @param {Dialog} dialog @param {Label} label @returns {Visited[]} */
@@ -215,7 +221,7 @@ export function frontierOption(c, width, frontier, view, position, title) {
     frontier.best.map((point) => point.fp),
     frontier.best.map((point) => point.fn),
   );
-  const stairs = { type: 'line', step: 'end', symbol: 'none', animation: false };
+  const stairs = { type: 'line', step: 'end', symbol: 'none', silent: true, animation: false };
   const left = 52;
   /**
    * An axis with its title beside its end, where a narrow chart has room for it.
@@ -263,13 +269,11 @@ export function frontierOption(c, width, frontier, view, position, title) {
         ...stairs,
         id: curveId(place),
         data: pairs(curve.fp, curve.fn),
-        triggerLineEvent: true,
-        cursor: 'default',
         lineStyle: { color: c.muted, width: 1, opacity: 0.4 },
         emphasis: { lineStyle: { color: c.ink, width: 2.5, opacity: 1 } },
         z: 2,
       })),
-      { ...stairs, id: 'lowest', silent: true, data: best, lineStyle: { color: c.accent, width: 2 }, z: 3 },
+      { ...stairs, id: 'lowest', data: best, lineStyle: { color: c.accent, width: 2 }, z: 3 },
       {
         id: 'best',
         type: 'scatter',

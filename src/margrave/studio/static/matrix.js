@@ -47,8 +47,7 @@ const MODE_KEY = 'margrave-matrix-mode';
  * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string[]} wants @param {boolean} keep
  */
 function useReading(dialog, matrix, edits, wants, keep) {
-  const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
-  const [reads, setReads] = useState(false);
+  const [answered, setAnswered] = useState(/** @type {{key: string, found: Reading | null} | null} */ (null));
   const request = useRef(
     /** @type {{key: string, control: AbortController, result: Promise<Reading | null>} | null} */ (null),
   );
@@ -61,8 +60,7 @@ function useReading(dialog, matrix, edits, wants, keep) {
     const control = new AbortController();
     const result = read(dialog.id, body, control.signal).then((found) => {
       if (control.signal.aborted) return null;
-      setReading(found);
-      setReads(false);
+      setAnswered({ key, found });
       return found;
     });
     request.current = { key, control, result };
@@ -72,9 +70,8 @@ function useReading(dialog, matrix, edits, wants, keep) {
     if (request.current?.key === key) return undefined;
     request.current?.control.abort();
     request.current = null;
-    setReads(any);
     if (!any) {
-      setReading(null);
+      setAnswered(null);
       return undefined;
     }
     const timer = setTimeout(now, READ_MS);
@@ -89,7 +86,7 @@ function useReading(dialog, matrix, edits, wants, keep) {
       }),
     [now, any],
   );
-  return { reading, reads, any, now };
+  return { reading: (any && answered?.found) || null, reads: any && answered?.key !== key, any, now };
 }
 
 /** @param {string} id @param {string} body @param {AbortSignal} signal @returns {Promise<Reading | null>} */
@@ -217,13 +214,6 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       </h2>
       <${ModeSwitch} mode=${mode} choose=${choose} />
     </div>
-    <${Summary}
-      now=${outcome?.after ?? shown.after}
-      start=${dialog.steps[0].after}
-      previous=${outcome ? shown.after : shown.before}
-      first=${shown.number === 0}
-      previewed=${outcome !== null}
-    />
     <${MatrixGrid}
       matrix=${shown.after}
       before=${shown.preference === null && shown.strategy === 'start' ? shown.after : shown.before}
@@ -239,6 +229,13 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       focus=${dialog.classes.length > 2 ? focus : null}
     />
     <${ChosenCell} matrix=${shown.after} row=${chosen.row} column=${chosen.column} act=${act} />
+    <${Summary}
+      now=${outcome?.after ?? shown.after}
+      start=${dialog.steps[0].after}
+      previous=${outcome ? shown.after : shown.before}
+      first=${shown.number === 0}
+      previewed=${outcome !== null}
+    />
     <${RejectSlider} value=${reject ?? allowed} still=${still} change=${changeReject} />
     <${AskBox}
       reading=${reading}

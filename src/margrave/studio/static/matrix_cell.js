@@ -97,9 +97,13 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
   const other = mode === 'counts' ? rate(n, total) : count(n);
   if (preview !== null && !draft) {
     return html`<span class="cell-face" aria-hidden="true">
-      <span class="cell-number">${preview === n ? '' : html`<span class="cell-bound">≈</span>`}${text(preview)}</span>
+      ${
+        preview === n
+          ? html`<span class="cell-number">${text(n)}</span>`
+          : html`<span class="cell-number cell-bounded"><span class="cell-bound">≈</span>${text(preview)}</span>`
+      }
       <span class="cell-other">
-        ${preview === n ? other : `now ${text(n)}`}
+        ${preview === n ? other : html`<span class="cell-now">now ${text(n)}</span>`}
         <${Difference} difference=${preview - n} total=${total} kind=${kind} mode=${mode} />
       </span>
       <span class="cell-grip"><${Icon} name="drag" /></span>
@@ -108,7 +112,7 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
   return html`<span class="cell-face" aria-hidden="true">
     ${
       draft
-        ? html`<span class="cell-number cell-draft"><span class="cell-bound">${bound}</span>${wantedText(draft)}</span>
+        ? html`<span class="cell-number cell-bounded cell-draft"><span class="cell-bound">${bound}</span>${wantedText(draft)}</span>
           <span class="cell-other">
             ${preview === null || reachable ? `now ${text(n)}` : `nearest ≈ ${text(preview)}`}
           </span>`

@@ -55,7 +55,7 @@ function CellInput({ label, bound, typing, editing, mode, ask }) {
     event.preventDefault();
   };
   return html`<span class="cell-face">
-    <span class="cell-number cell-typing">
+    <span class="cell-number cell-bounded cell-typing">
       <span class="cell-bound">${bound}</span>
       <input
         ref=${field}

@@ -142,7 +142,8 @@ function SearchHarder({ dialog, reply, act }) {
   const all = STRATEGIES.map(([name]) => /** @type {string} */ (name));
   const { preference, parent } = reply;
   if (preference === null || all.every((name) => reply.strategies?.includes(name))) return null;
-  const about = seconds(Math.max(1, Math.round(harderSeconds(dialog))));
+  const guess = Math.max(1, Math.round(harderSeconds(dialog)));
+  const about = guess < 60 ? `${guess} s` : `${Math.round(guess / 60)} min`;
   return html`<button
     type="button"
     class="button"

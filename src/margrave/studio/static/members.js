@@ -37,9 +37,11 @@ export function MembersPanel({ dialog, act }) {
             ? html`<${Split} members=${members} /><${Disagreement} members=${members} />`
             : null}`
       : null}
-    <section class="panel-part">
-      <${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />
-    </section>
+    ${dialog.read_only
+      ? null
+      : html`<section class="panel-part">
+          <${RowsBehind} dialog=${dialog} cell=${act.cell} settled=${!loading} />
+        </section>`}
   </div>`;
 }
 
@@ -54,7 +56,8 @@ function Weights({ dialog, members: data }) {
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
-    <p class="muted">${WEIGHTS}. The errors are those of each member alone, on the ${plural(dialog.n, 'row')} of the tuning set.</p>
+    <p class="muted">${WEIGHTS}. The errors are those of each member alone, on the
+      ${plural(dialog.n, 'row')} of the tuning set${alarms ? '; fp are false positives, fn false negatives' : ''}.</p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>
@@ -63,10 +66,9 @@ function Weights({ dialog, members: data }) {
             <th scope="col">Weight</th>
             <th scope="col" class="number">Errors</th>
             ${alarms
-              ? html`<th scope="col" class="number">False positives</th>
-                  <th scope="col" class="number">False negatives</th>`
+              ? html`<th scope="col" class="number">fp<span class="hidden"> (false positives)</span></th>
+                  <th scope="col" class="number">fn<span class="hidden"> (false negatives)</span></th>`
               : null}
-            <th scope="col" class="number">Accuracy</th>
           </tr>
         </thead>
         <tbody>
@@ -81,12 +83,11 @@ function Weights({ dialog, members: data }) {
                   <span class="number">${percent(member.weight / all, 0)}</span>
                 </span>
               </td>
-              <td class="number">${count(member.n_errors)}</td>
+              <td class="number">${count(member.n_errors)} <span class="muted">${percent(1 - member.accuracy, 1)}</span></td>
               ${alarms
                 ? html`<td class="number">${member.fp === null ? '–' : count(member.fp)}</td>
                     <td class="number">${member.fn === null ? '–' : count(member.fn)}</td>`
                 : null}
-              <td class="number">${percent(member.accuracy, 1)}</td>
             </tr>`,
           )}
         </tbody>
@@ -112,7 +113,7 @@ function marginsOption(c, { edges, right, wrong }) {
         `${count(wrong[dataIndex])} predicted wrong`,
       ].join('\n'),
     ),
-    xAxis: axis(c, 'margin of the predicted class over the next one, in the score', 26, {
+    xAxis: axis(c, 'margin of the prediction, in the score', 26, {
       type: 'category',
       data: edges.slice(0, -1).map(edgeText),
       splitLine: { show: false },

@@ -98,8 +98,8 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
   /** @param {ProgramNode} node */
   const skip = (node) => setWalk((now) => now && { ...now, done: [...now.done, keyOf(node)] });
 
-  const step = stepOf(dialog, dialog.position);
-  const edited = loading || !step ? null : editText(program, step);
+  const step = stepOf(dialog, program.step);
+  const edited = step && program.step === dialog.position ? editText(program, step) : null;
   const words = edited?.join(' ');
   useEffect(() => {
     if (words && asked.current) announce(words);
@@ -149,16 +149,17 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
           key=${keyOf(shown)}
           program=${program}
           node=${shown}
+          readOnly=${dialog.read_only}
           busy=${act.busy || loading}
           onAsk=${(/** @type {string[]} */ wants) => ask(shown, wants)}
           actions=${walking
             ? html`<button type="button" class="button" disabled=${act.busy} onClick=${() => skip(walking)}>Skip</button>`
             : null}
         />`
-      : html`<p class="muted">Select a node to see its matrix and to tune it.</p>`}
+      : html`<p class="muted">Select a node to see its matrix${dialog.read_only ? '' : ' and to tune it'}.</p>`}
     <p class="muted small">
       Nodes are tuned on the rows that these matrices count, so the matrices are optimistic. The certificate is
-      not: it uses rows that no step has seen.
+      not: it uses rows that neither trained nor tuned the program.
     </p>
   </div>`;
 }

@@ -184,7 +184,9 @@ export function GraphLegend({ program, route }) {
     ${program.nodes.some((node) => node.weak) ? html`<li><${Sample} kind="learner" weak=${true} />weak</li>` : null}
     ${program.nodes.some((node) => node.tuned) ? html`<li><${Sample} kind="learner" tuned=${true} />tuned</li>` : null}
     <li class="muted">
-      size, width${route ? ` and colour: the fraction of the ${route.name} that pass` : ': the largest fraction of a class that gets there'}
+      ${route
+        ? `size, width and colour: the fraction of the ${route.name} that pass`
+        : 'size and width: the largest fraction of a class that gets there'}
     </li>
   </ul>`;
 }

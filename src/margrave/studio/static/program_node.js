@@ -1,7 +1,7 @@
 // One node of a program: its local matrix, its advantages, and a form to tune it.
 // @ts-check
 
-import { cellKind, count, html, Icon, nameClass, predictedText, rate, rowTotals, Tag, tint, useEffect, useState } from './kit.js';
+import { cellKind, count, html, Icon, nameClass, predictedText, rate, rowTotals, SmallMatrix, Tag, tint, useEffect, useState } from './kit.js';
 import { advantageText, KINDS, nameNode, wanted } from './program_words.js';
 
 /** @typedef {import('./types.js').Program} Program */
@@ -18,11 +18,12 @@ const FIXED = {
 
 /**
  * A node, with an editor of its matrix if it has a learner.
- * @param {{program: Program, node: ProgramNode, busy: boolean,
+ * @param {{program: Program, node: ProgramNode, readOnly: boolean, busy: boolean,
  *   onAsk: (wants: string[]) => void, actions?: any}} props
  */
-export function NodeCard({ program, node, busy, onAsk, actions }) {
+export function NodeCard({ program, node, readOnly, busy, onAsk, actions }) {
   const nClasses = node.sizes.filter((n) => n > 0).length;
+  const editable = node.kind === 'learner' && nClasses > 1;
   return html`<section class="node-card" aria-label="Selected node">
     <div class="node-head">
       <h3>${nameNode(program, node)}</h3>
@@ -34,7 +35,9 @@ export function NodeCard({ program, node, busy, onAsk, actions }) {
       ${reachText(program, node)}${node.predicted === null ? '' : ` All are ${predictedText(node.predicted)}.`}
     </p>
     <div class="node-body">
-      ${node.kind === 'learner' && nClasses > 1
+      ${editable && readOnly
+        ? html`<${SmallMatrix} matrix=${node.confusion} caption="Local confusion matrix" />`
+        : editable
         ? html`<${MatrixEditor} node=${node} busy=${busy} onAsk=${onAsk} actions=${actions} />`
         : html`<div class="stack">
             <p>${node.kind === 'learner' ? 'Only rows of one class reach this node, so there is nothing to tune.' : FIXED[node.kind]}</p>

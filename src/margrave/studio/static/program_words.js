@@ -123,7 +123,7 @@ export function nameNode(program, node) {
 export function editText(program, step) {
   if (!program.edits.length) return null;
   return [
-    ...program.edits.map((edit) => `${nameNode(program, edit)}. Local ${errorsText(edit.before, edit.after)}.`),
+    ...program.edits.map((edit) => `${nameNode(program, edit)}. At this node: ${errorsText(edit.before, edit.after)}.`),
     `In the whole program: ${errorsText(step.before, step.after)}. ${plural(program.n_changed, 'row')} of the tuning set ${
       program.n_changed === 1 ? 'has' : 'have'
     } another prediction.`,

@@ -148,7 +148,7 @@ export function Start() {
       data && lines.length === 0
         ? html`<div class="card">
           <${Empty} title="No dialogs yet" action=${begin}>
-            Start with a bundled data set, or with your own table.
+            Start with a sample data set, or with your own table.
           <//>
         </div>`
         : null

@@ -1,4 +1,4 @@
-// A new dialog, first page: choose a bundled data set, or upload a table.
+// A new dialog, first page: choose a sample data set, or upload a table.
 // @ts-check
 
 import { ApiError, post, upload } from './api.js';
@@ -205,7 +205,7 @@ function Bundled({ studio }) {
   };
   return html`<section class="card stack" aria-labelledby="sets-head">
     <div class="row">
-      <h2 id="sets-head" class="grow">Bundled data sets</h2>
+      <h2 id="sets-head" class="grow">Sample data sets</h2>
       <div class="search">
         <${Icon} name="search" />
         <input

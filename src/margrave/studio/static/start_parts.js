@@ -1,7 +1,7 @@
 // The split of a table into parts as a bar, and the limits that the certification set supports.
 // @ts-check
 
-import { count, html, labelText, percent, plural } from './kit.js';
+import { count, html, labelText, nameClass, percent, plural } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Parts} Parts */
@@ -10,15 +10,15 @@ import { count, html, labelText, percent, plural } from './kit.js';
 /** The training and tuning parts. @type {Record<Dialog["kind"], [string, string][]>} */
 const LEARN = {
   committee: [
-    ['Training only', 'the members are trained on these'],
+    ['Training only', 'The members are trained on these rows.'],
     [
       'Training and tuning',
-      'the members are also trained on these; the matrix counts out-of-fold predictions',
+      'The members are trained on these rows too; the matrix counts their out-of-fold predictions.',
     ],
   ],
   program: [
-    ['Training', 'the program is trained on these'],
-    ['Tuning', 'the matrix counts these; the program is not trained on them'],
+    ['Training', 'The program is trained on these rows.'],
+    ['Tuning', 'The matrix counts these rows; the program is not trained on them.'],
   ],
 };
 
@@ -32,13 +32,13 @@ function pieces(parts, kind) {
   const only = kind === 'committee' ? parts.train - parts.tune : parts.train;
   const aboutCertify =
     parts.certify > 0
-      ? 'no step sees these before the guarantee'
-      : 'no rows are set aside, so nothing can be guaranteed';
+      ? 'No step sees these rows; they prove the guarantee of the model that you certify.'
+      : 'No rows are set aside, so nothing can be guaranteed.';
   return [
     { key: 'train', name: train, n: only, about: aboutTrain },
     { key: 'tune', name: tune, n: parts.tune, about: aboutTune },
     { key: 'certify', name: 'Certification', n: parts.certify, about: aboutCertify },
-    { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: further rows of groups in the certification set, or copies of its rows' },
+    { key: 'unused', name: 'Unused', n: parts.unused, about: 'These rows are left out: they belong to groups in the certification set, or are copies of its rows.' },
   ];
 }
 
@@ -52,7 +52,7 @@ export function PartsBar({ parts, kind }) {
       ${drawn.map(
         ({ key, name, n }) =>
           html`<div key=${key} class=${`part part-${key}`} style=${{ flexGrow: n }} title=${`${name}: ${count(n)}`}>
-            ${n / total > 0.16 ? html`<span>${name}</span>` : null}
+            ${n / total > 0.12 ? percent(n / total, 0) : null}
           </div>`,
       )}
     </div>
@@ -75,13 +75,13 @@ export function PartsBar({ parts, kind }) {
 export function SupportList({ support, confidence }) {
   if (support.length === 0) return null;
   return html`<div class="support">
-    <p class="small">At a confidence of ${percent(confidence, 0)} the certification set supports</p>
+    <p class="small">The smallest limits that can be guaranteed, at a confidence of ${percent(confidence, 0)}:</p>
     <ul class="small">
       ${support.map(
         ({ label, n, least }) =>
           html`<li key=${labelText(label)}>
-            limits of <strong>${least.toFixed(2)}%</strong> or more on errors on
-            <strong> ${labelText(label)}</strong> <span class="muted">(${plural(n, 'row')})</span>
+            <strong>${least.toFixed(2)}%</strong> errors on <strong>${nameClass(label)}</strong>
+            <span class="muted"> (${plural(n, 'row')} in the certification set)</span>
           </li>`,
       )}
     </ul>

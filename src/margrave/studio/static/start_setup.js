@@ -27,6 +27,8 @@ import { MOST_LEVELS, More, Steered, Target } from './start_steer.js';
 /** @typedef {import('./types.js').Table} Table */
 
 const REST_MS = 300;
+const NEXT =
+  'Next, the page shows the confusion matrix of the trained model. There you limit the errors that you cannot tolerate, see what that costs, and certify the model that you choose.';
 
 /** @type {Choices} */
 const USUAL = {
@@ -109,12 +111,21 @@ function Summary({ table, choices, blocked }) {
         ? html`<div class="stack" aria-busy=${plan.loading}>
           <${PartsBar} parts=${data.parts} kind=${choices.kind} />
           <${SupportList} support=${data.support} confidence=${choices.confidence} />
+          ${
+            data.used_up
+              ? html`<${Notice} kind="warn" title="The certification rows of this table are used up.">
+                An earlier guarantee has used them. You can train and steer a model, but another certificate needs new
+                labelled rows.
+              <//>`
+              : null
+          }
           ${data.remarks.map((remark) => html`<p class="small muted">${remark}</p>`)}
         </div>`
         : null
     }
     ${!data && !plan.error && plan.loading ? html`<${Spinner} label="Splitting the rows" />` : null}
     ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    <p class="small">${NEXT}</p>
     <button
       type="button"
       class="button-primary train"

@@ -15,6 +15,21 @@ export const MOST_LEVELS = 15;
 const MANY_CLASSES = 50;
 const GUESSED = 'Guessed from the table; choose another column if the guess is wrong.';
 
+/** Why a class is the positive one. @param {Classes} classes @param {Label | null} chosen */
+function whyPositive({ classes, positive }, chosen) {
+  if (chosen === null) {
+    return 'Without a positive class, limits name the classes that they are about. Choose one if it matters most to find it.';
+  }
+  const name = `'${chosen}'`;
+  if (chosen !== positive) return `${name} is the positive class because you chose it.`;
+  const own = classes.find(({ label }) => label === positive)?.count ?? 0;
+  const others = classes.filter(({ label }) => label !== positive).map(({ count: n }) => n);
+  let why = 'the data set says so';
+  if (others.length === 1 && own < others[0]) why = 'it is the rarer one';
+  if (others.length === 1 && own === others[0]) why = 'both are equally frequent and it is the first in order';
+  return `${name} is the positive class because ${why}. Choose another class if that is the one you want to find.`;
+}
+
 /**
  * The target, its classes, and the positive one.
  * @param {{table: Table, choices: Choices, change: Change, classes: Classes | null, problem: string}} props
@@ -47,9 +62,10 @@ export function Target({ table, choices, change, classes, problem }) {
         ? html`<fieldset class="stack classes-set">
           <legend class="field-label">Positive class</legend>
           <p class="field-hint">
-            The class to detect: a false alarm is another class predicted as this one, a miss is this class predicted
-            as another. The frontier and the costs refer to it.
+            The class that you want to find. A false positive is another class predicted as this one; a false negative
+            is this class predicted as another.
           </p>
+          <p class="small">${whyPositive(classes, choices.positive)}</p>
           ${many ? html`<p>${count(options.length - 1)} classes: is this the right column?</p>` : null}
           <div class="classes">
             ${(many ? [null] : options).map((label, at) => {
@@ -112,6 +128,7 @@ export function Steered({ choices, change, members }) {
       choices.kind === 'committee'
         ? html`<fieldset>
           <legend class="field-label">Members to train</legend>
+          <p class="field-hint">Different members make different errors. Fewer members train faster.</p>
           <ul class="member-list">
             ${members.map(
               ({ name, about }) =>
@@ -160,14 +177,14 @@ export function More({ table, choices, change }) {
       </select>
     <//>`;
   const fractions = [
-    ['auto', 'As large as the guarantee needs'],
+    ['auto', 'Automatic'],
     ...['0.2', '0.3', '0.4', '0.5'].map((fraction) => [fraction, percent(Number(fraction), 0)]),
     ['none', 'None'],
   ];
   return html`<details class="card more">
     <summary>More options: title, groups, time, equal rows, certification set</summary>
     <div class="more-fields">
-      <${Field} id="title" label="Title of the dialog">
+      <${Field} id="title" label="Title of the dialog" hint="The name in the list of dialogs; it can be changed later.">
         <input
           id="title"
           type="text"
@@ -177,7 +194,7 @@ export function More({ table, choices, change }) {
           onInput=${(/** @type {any} */ { target }) => change({ title: target.value.trim() ? target.value : null })}
         />
       <//>
-      <${Field} id="seed" label="Seed" hint="The same seed repeats the same dialog.">
+      <${Field} id="seed" label="Seed" hint="The split and the training repeat with the same seed.">
         <input
           id="seed"
           class="short"
@@ -220,7 +237,11 @@ export function More({ table, choices, change }) {
           onInput=${(/** @type {any} */ event) => change({ guarantee: event.target.value || null })}
         />
       <//>
-      <${Field} id="certify" label="Size of the certification set">
+      <${Field}
+        id="certify"
+        label="Size of the certification set"
+        hint="Automatic takes a fifth of the rows, and up to two fifths if the planned guarantee needs them."
+      >
         <select
           id="certify"
           value=${choices.certify === null ? 'none' : String(choices.certify)}
@@ -232,7 +253,11 @@ export function More({ table, choices, change }) {
           ${fractions.map(([fraction, text]) => html`<option value=${fraction}>${text}</option>`)}
         </select>
       <//>
-      <${Field} id="confidence" label="Confidence of the guarantee">
+      <${Field}
+        id="confidence"
+        label="Confidence of the guarantee"
+        hint="How sure the guarantee is. A higher confidence needs more rows for the same limit."
+      >
         <select
           id="confidence"
           value=${String(choices.confidence)}

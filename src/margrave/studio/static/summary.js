@@ -64,19 +64,19 @@ export function Summary({ now, start, previous, first, previewed }) {
         value=${`${about}${count(totals.errors)}`}
         difference=${compared ? signed(rise) : ''}
         tone=${tone}
-        more=${`${rate(totals.errors, totals.n)} of all rows`}
+        more=${`${rate(totals.errors, totals.n)} of rows`}
       />
       <${Total}
         name="Accuracy"
         value=${`${about}${rate(totals.correct, totals.n)}`}
-        more=${totals.rejected ? `${rate(totals.correct, predicted)} of predicted rows` : 'of all rows'}
+        more=${totals.rejected ? `${rate(totals.correct, predicted)} of predicted` : 'of rows'}
         difference=${compared ? points((totals.correct - base.correct) / totals.n) : ''}
         tone="muted"
       />
       <${Total}
         name="Rejected"
         value=${`${about}${count(totals.rejected)}`}
-        more=${`${rate(totals.rejected, totals.n)} of all rows`}
+        more=${`${rate(totals.rejected, totals.n)} of rows`}
         difference=${compared ? signed(totals.rejected - base.rejected) : ''}
         tone="muted"
       />

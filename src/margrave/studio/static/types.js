@@ -46,7 +46,7 @@
 
 /** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
 
-/** @typedef {{parts: Parts, support: Support[], remarks: string[]}} Plan */
+/** @typedef {{parts: Parts, support: Support[], remarks: string[], used_up: boolean}} Plan */
 
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
@@ -100,19 +100,21 @@
  */
 
 /**
- * @typedef {{id: string, kind: "train" | "prefer" | "nodes" | "grow" | "accept",
- *   dialog: string, state: "waiting" | "running" | "done" | "failed" | "cancelled", ahead: number,
+ * `restarted`: the process that ran it has ended, so that it begins again.
+ * @typedef {{id: string, kind: "train" | "prefer" | "nodes" | "grow" | "accept", dialog: string,
+ *   state: "waiting" | "running" | "done" | "failed" | "cancelled", ahead: number, restarted: boolean,
  *   progress: Progress | null, error: string | null, code: string | null,
  *   fields: Record<string, any> | null, reply: Reply | null, result: Record<string, any> | null}} Job
  */
 
 /**
+ * `link`: the address of its read-only view, null if it is not shared; `read_only`: this is that view.
  * @typedef {{id: string, title: string, table: {id: string, name: string} | null, target: string,
  *   kind: "committee" | "program", state: "training" | "ready" | "failed", error: string | null,
  *   classes: Label[], positive: Label | null, members: string[], parts: Parts | null,
  *   support: Support[], confidence: number, n: number, position: number, undone: number[],
  *   can_undo: boolean, can_redo: boolean, steps: Step[], accepted: Accepted[], left: string, used_up: boolean, opened: number | null,
- *   job: Job | null, saved: boolean, updated: string}} Dialog
+ *   job: Job | null, saved: boolean, updated: string, link: string | null, read_only: boolean}} Dialog
  */
 
 /**
@@ -184,7 +186,7 @@
 
 /**
  * `outcomes` of a node or an edge: the rows that pass, by their class and by what the end of their path predicts.
- * @typedef {{n_levels: number, classes: Label[], positive: Label | null, threshold: number,
+ * @typedef {{step: number, n_levels: number, classes: Label[], positive: Label | null, threshold: number,
  *   nodes: ProgramNode[],
  *   edges: {start: string, end: string, predicted: Label | null, flow: number[], outcomes: number[][]}[],
  *   edits: NodeEdit[], n_changed: number}} Program
@@ -199,7 +201,7 @@
  * The actions of a panel. `busy` while a job of this dialog runs. `prefer` requests limits in words (from
  * step `from`, by default from the current step) and resolves with the final job; `run` POSTs to a path
  * below /api/dialogs/ID, follows the job, refreshes the dialog and resolves with the final job (null if
- * the request was refused; its error is already shown).
+ * the request was refused; its error is already shown). A read-only view is always busy.
  * @typedef {{busy: boolean,
  *   prefer: (wants: string[],
  *     options: {keep: boolean, from?: number | null, strategies?: string[] | null}) => Promise<Job | null>,

@@ -1,0 +1,265 @@
+"""What edits would lead to, while they are made: in the matrix, its summary, and beside it."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from tests.studio.browser import axe
+from tests.studio.page_parts import (
+    Name,
+    ask_button,
+    at_step,
+    button,
+    cell,
+    grid,
+    matrix,
+    matrix_card,
+    record,
+    table,
+    trained,
+    uploaded,
+)
+
+PREVIEW = """async (cases) => {
+  const { limitsOf, previewOf } = await import(new URL('preview.js', location.href));
+  return cases.map(({ frontier, limits, edits, kept, matrix }) => {
+    const wanted = limits ?? limitsOf(edits, matrix);
+    const { after, reachable } = previewOf(frontier, wanted, kept, matrix);
+    return { counts: after.counts, reachable };
+  });
+}"""
+START = {"classes": ["ham", "spam"], "positive": "spam", "counts": [[90, 10, 0], [10, 70, 0]]}
+
+
+@pytest.fixture(scope="module")
+def dialog(user, mails_table):
+    return trained(user, mails_table)
+
+
+def opened(show, dialog, view="members"):
+    """The page of a dialog, with its matrix."""
+    page = show(f"#/d/{dialog}/{view}")
+    expect(grid(page)).to_be_visible()
+    return page
+
+
+def previewed(page):
+    """The previewed numbers of the cells, as a screen reader is told them; None where none is."""
+    texts = page.locator("[data-cell]").all_text_contents()
+    found = [re.search(r"preview (\d+)", text) for text in texts]
+    return [int(match[1]) if match else None for match in found]
+
+
+def errors_of(counts):
+    return counts[0][1] + counts[1][0]
+
+
+def totals(page):
+    """Total errors and rejected rows in the summary."""
+    texts = page.get_by_role("region", name="Summary").locator("strong").all_text_contents()
+    return [int(re.sub(r"\D", "", text)) for text in (texts[0], texts[2])]
+
+
+def random_frontier(random):
+    """Two curves of the committee, and one of a member that dominates them."""
+    curves = [{"name": "member logistic", "fp": [0], "fn": [0]}]
+    for name in ("start", "reweight"):
+        fp = np.unique(random.integers(0, 60, random.integers(1, 30)))
+        fn = np.sort(random.choice(60, len(fp), replace=False))[::-1]
+        curves.append({"name": name, "fp": fp.tolist(), "fn": fn.tolist()})
+    sizes = {"positive": "spam", "negative": "ham", "n_positive": 80, "n_negative": 100}
+    return {"curves": curves, "best": [], "hull": [], **sizes}
+
+
+def value(point, kept, limits):
+    """The rows by which the kept limits and all limits are missed, and the errors."""
+    missed = [
+        sum(max(0, point[limit["error"]] - limit["most"]) for limit in some)
+        for some in (kept, [*kept, *limits])
+    ]
+    return [*missed, point["fp"] + point["fn"]]
+
+
+def test_the_preview_of_limits_is_the_best_point_of_the_committee(show):
+    random, cases = np.random.default_rng(0), []
+    for _ in range(200):
+        drawn = [
+            {"subject": str(place), "error": error, "most": int(random.integers(0, 60))}
+            for place, error in enumerate(random.choice(["fp", "fn"], random.integers(1, 4)))
+        ]
+        split = random.integers(0, len(drawn))
+        limits = {"kept": drawn[:split], "limits": drawn[split:]}
+        cases.append({"frontier": random_frontier(random), "matrix": START, **limits})
+    # A kept limit on the same subject as an edited one no longer holds.
+    old = [[*case["kept"], {**case["limits"][0], "most": 0}] for case in cases]
+    sent = [{**case, "kept": kept} for case, kept in zip(cases, old, strict=True)]
+    outcomes = show("").evaluate(PREVIEW, sent)
+    for case, found in zip(cases, outcomes, strict=True):
+        (right, fp, _), (fn, caught, _) = found["counts"]
+        assert (right + fp, fn + caught) == (100, 80)
+        points = [
+            {"fp": fp, "fn": fn}
+            for curve in case["frontier"]["curves"][1:]
+            for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
+        ]
+        best = min(value(point, case["kept"], case["limits"]) for point in points)
+        assert value({"fp": fp, "fn": fn}, case["kept"], case["limits"]) == best
+        assert found["reachable"] == (best[1] == 0)
+    assert {found["reachable"] for found in outcomes} == {True, False}
+
+
+def random_edits(random, after):
+    """Edits of one or two cells, as the API takes them and as the page holds them."""
+    for_api, for_page = [], {}
+    for place in random.choice(4, random.integers(1, 3), replace=False).tolist():
+        row, column = divmod(place, 2)
+        percent = bool(random.random() < 0.5)
+        most = 100 if percent else sum(after["counts"][row])
+        to = round(most * random.random(), 1 if percent else None)
+        true, predicted = (after["classes"][at] for at in (row, column))
+        for_api.append(
+            {"true": true, "predicted": predicted, "to": f"{to}%" if percent else int(to)}
+        )
+        for_page[f"{row},{column}"] = {"value": to, "percent": percent}
+    return for_api, for_page
+
+
+@pytest.mark.parametrize("kept", ["fp <= 20", "recall >= 70%, rejected <= 0"])
+def test_the_page_previews_what_the_server_does(show, user, mails_table, kept):
+    name = f"/dialogs/{trained(user, mails_table, kept)}"
+    last, frontier = user.ok(name)["steps"][-1], user.ok(f"{name}/frontier")
+    random, cases, reads = np.random.default_rng(1), [], []
+    for _ in range(15):
+        for_api, edits = random_edits(random, last["after"])
+        read = user.ok(f"{name}/read", {"edits": for_api, "keep": True})
+        if read["error"] is None:  # two edits may contradict each other
+            reads.append(read)
+            case = {"edits": edits, "kept": last["limits"], "matrix": last["after"]}
+            cases.append({"frontier": frontier, **case})
+    assert len(cases) > 5
+    for found, read in zip(show("").evaluate(PREVIEW, cases), reads, strict=True):
+        assert errors_of(found["counts"]) == errors_of(read["after"]["counts"])
+        assert found["reachable"] == read["met"]
+
+
+def test_a_dragged_cell_shows_its_cost_before_any_request(show, dialog):
+    page = show()
+    held = []
+    page.route("**/read", lambda route: held.append(route))
+    with page.expect_response("**/frontier"):
+        opened(show, dialog)
+    before = matrix(page)
+    box = cell(page, "ham", "spam").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    page.mouse.down()
+    seen = []
+    for step in range(1, 5):
+        page.mouse.move(box["x"] + 20, box["y"] + 20 + 20 * step)
+        expect(cell(page, "spam", "ham")).to_contain_text("≈")
+        seen.append(previewed(page)[3])
+    page.mouse.up()
+    assert all(later >= earlier for earlier, later in pairwise(seen))
+    assert seen[-1] > before[1][0]
+    assert totals(page)[0] > errors_of(before)
+    expect(page.locator(".summary-rise")).to_contain_text("errors more")
+    assert matrix(page) == before
+    button(page, Name.CLEAR).click()
+    expect(grid(page)).not_to_contain_text("≈")
+    assert totals(page)[0] == errors_of(before)
+    for route in held:
+        route.abort()
+
+
+def test_apply_reaches_the_preview(show, user, mails_table):
+    page = opened(show, trained(user, mails_table))
+    limit = str(matrix(page)[0][1] // 2)
+    cell(page, "ham", "spam").click()
+    page.keyboard.type(limit)
+    expect(cell(page, "spam", "ham")).to_contain_text("≈")
+    page.keyboard.press("Escape")
+    expect(grid(page)).not_to_contain_text("≈")
+    page.keyboard.type(limit)
+    expect(ask_button(page)).to_have_attribute("aria-disabled", "false")
+    expected = previewed(page)
+    page.keyboard.press("Control+Enter")
+    at_step(page, 1)
+    expect(grid(page)).not_to_contain_text("≈")
+    for number, preview in zip(np.ravel(matrix(page)), expected, strict=True):
+        assert preview in (None, number)
+    assert expected[3] is not None
+    button(page, "since previous step").click()
+    page.reload()
+    expect(button(page, "since previous step")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.full
+def test_limits_that_no_model_meets_are_marked(show, dialog):
+    page = opened(show, dialog)
+    for true, predicted in (("ham", "spam"), ("spam", "ham")):
+        cell(page, true, predicted).click()
+        page.keyboard.type("0")
+        cell(page, "ham", "ham").focus()
+    expect(page.locator(".ask-unreachable")).to_be_visible()
+    expect(cell(page, "spam", "ham")).to_contain_text("nearest")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        assert axe(page, ".matrix-card") == []
+    page.emulate_media(color_scheme=None)
+
+
+def test_rejecting_up_to_a_percentage_lowers_the_errors(show, user, mails_table):
+    page = opened(show, trained(user, mails_table))
+    before = matrix(page)
+    field = matrix_card(page).get_by_role("spinbutton")
+    matrix_card(page).get_by_role("slider").focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    expect(field).to_have_value("5")
+    expect(ask_button(page)).to_have_attribute("aria-disabled", "false")
+    fewer, rejected = totals(page)
+    assert fewer < errors_of(before)
+    assert 0 < rejected <= 0.05 * np.sum(before)
+    ask_button(page).click()
+    at_step(page, 1)
+    assert totals(page) == [fewer, rejected]
+    last = record(user, page)["steps"][-1]
+    assert (last["preference"], last["met"]) == ("rejected <= 5%", True)
+    expect(field).to_have_value("5")
+    field.fill("0")
+    expect(cell(page, "ham", None)).to_contain_text("≈")
+    assert totals(page)[1] == 0
+    button(page, Name.CLEAR).click()
+    expect(field).to_have_value("5")
+
+
+@pytest.mark.full
+def test_several_classes_are_previewed_by_the_server_and_mark_the_class_in_focus(show, user):
+    table_id = uploaded(user, table(400, classes=("ash", "birch", "cedar", "2")))
+    page = opened(show, trained(user, table_id, positive="birch"))
+    before = matrix(page)
+    order = record(user, page)["classes"]
+    errors = before[order.index("cedar")][order.index("birch")]
+    cell(page, "cedar", "birch").click()
+    page.keyboard.type(str(errors // 2))
+    expect(grid(page)).to_contain_text("≈")
+    assert any(number is not None for number in previewed(page))
+    cell(page, "ash", "ash").focus()
+    assert matrix(page) == before
+    for role in ("columnheader", "rowheader"):
+        expect(grid(page).get_by_role(role, name="birch")).to_have_class("matrix-focus")
+    expect(grid(page).locator("th.matrix-focus")).to_have_count(2)
+
+
+@pytest.mark.full
+def test_the_matrix_stays_in_view_while_the_other_column_scrolls(show, dialog):
+    page = opened(show, dialog)
+    heading = page.get_by_role("heading", name=Name.MEMBERS).first
+    page.set_viewport_size({"width": 1280, "height": 560})
+    expect(heading).to_be_in_viewport()
+    page.mouse.move(1000, 400)
+    page.mouse.wheel(0, 3000)
+    expect(heading).not_to_be_in_viewport()
+    expect(cell(page, "ham", "ham")).to_be_in_viewport()
+    page.set_viewport_size({"width": 1280, "height": 720})

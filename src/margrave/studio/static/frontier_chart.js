@@ -121,7 +121,7 @@ export function viewOf(frontier, part, position) {
     const end = Math.max(most, 0.02 * all, 5);
     return [0, Math.min(all, Math.ceil(end / interval(end)) * interval(end))];
   };
-  if (part === 'here') return { x: upTo(2 * here.fp, allX), y: upTo(2 * here.fn, allY) };
+  if (part === 'here') return { x: upTo(3 * here.fp, allX), y: upTo(3 * here.fn, allY) };
   return {
     x: upTo(1.08 * Math.max(...steps.map((step) => step.fp)), allX),
     y: upTo(1.08 * Math.max(...steps.map((step) => step.fn)), allY),

@@ -16,6 +16,7 @@ from tests.studio.page_parts import (
     Name,
     at_step,
     button,
+    cell,
     grid,
     matrix,
     panel,
@@ -197,6 +198,25 @@ def test_the_crosshair_shows_the_chosen_point_without_drawing_the_chart(show, us
     assert upright["x"] == pytest.approx(x, abs=2)
     assert flat["y"] == pytest.approx(y, abs=2)
     assert page.evaluate("window.drawn") == 0
+
+
+def test_an_edited_cell_moves_the_crosshair(show, mails):
+    page = opened(show, mails)
+    step(page, 0).click()
+    at_step(page, 0)
+    over = page.locator(".chart-over")
+    before = over.text_content().strip()
+    (_, fp, _), _ = matrix(page)
+    cell(page, "ham", "spam").click()
+    page.keyboard.type(str(fp // 2))
+    expect(over).to_have_attribute("data-kind", "preview")
+    expect(over).not_to_have_text(before)
+    reached = int(re.search(r"\d+", over.locator("b").first.inner_text())[0])
+    assert reached <= fp // 2
+    left = over.locator(".cross-line").first.bounding_box()["x"]
+    assert left == pytest.approx(pixel(page, reached, 0)[0], abs=2)
+    page.keyboard.press("Escape")
+    expect(over).to_have_text(before)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -299,6 +299,7 @@ def test_a_program_by_keyboard(program, user):
     program.keyboard.press("Enter")
     at_step(program, 1)
     at_rest(program)
+    until(program, "window.announced.length > 1")
     *_, saved, last = announced(program)
     assert whole(1).search(saved)  # the step
     assert Name.ROOT in last  # the node

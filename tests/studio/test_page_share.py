@@ -47,6 +47,7 @@ def share_box(page):
     return page.get_by_role("dialog", name="Share this dialog")
 
 
+@pytest.mark.core
 def test_a_link_is_made_read_and_taken_back(show, user, dialog, reader):
     page = show(f"#/d/{dialog}")
     at_step(page, 2)
@@ -73,6 +74,7 @@ def test_a_link_is_made_read_and_taken_back(show, user, dialog, reader):
     expect(other.get_by_text("fp <= 12")).to_have_count(0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("viewport", "theme"), [(WIDE, "light"), (NARROW, "dark")])
 def test_a_reader_finds_every_view_and_nothing_to_change(user, dialog, reader, viewport, theme):
     link = user.post(f"/dialogs/{dialog}/share").json()["link"]
@@ -106,6 +108,7 @@ def test_a_reader_of_a_program_sees_its_nodes(user, mails_table, reader):
     expect(button(page, re.compile("^(Tune|Grow)"))).to_have_count(0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("viewport", "theme"), [(WIDE, "light"), (NARROW, "dark")])
 def test_a_report_opens_from_the_disk(user, dialog, reader, tmp_path, viewport, theme):
     """Without a message, without a request, and readable for everybody."""

@@ -715,16 +715,6 @@ def test_a_reload_comes_back_to_the_same_state(show, user, mails_table):
     at_step(page, 3)
 
 
-@pytest.mark.full
-def test_the_same_table_is_taken_again(show, user, mails_table):
-    """From a tab that has nothing to show, to the page where it would be chosen otherwise."""
-    dialog = trained(user, mails_table, target="sender")
-    page = show(f"#/d/{dialog}/frontier")
-    expect(panel(page, "Frontier").locator(".empty")).to_contain_text("alice, bob, carol")
-    page.get_by_role("link", name="Start again with a positive class").click()
-    expect(page.get_by_role("heading", name="mails.csv")).to_be_visible()
-
-
 def test_a_file_is_prepared_and_may_be_refused(show, user, mails_table):
     """While the server makes it, the link says so and starts no other; then the file has a name."""
     page = show(f"#/d/{trained(user, mails_table)}/certify", allow=(REFUSED.format(400),))

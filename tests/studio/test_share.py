@@ -72,6 +72,7 @@ def filled(path, dialog):
     return re.sub(r"{\w+}", "1", path.replace("{dialog}", dialog))
 
 
+@pytest.mark.core  # it keeps secrets
 def test_of_all_operations_only_the_views_can_be_read(user, dialog, guest):
     tried = set()
     for method, path in operations(user):
@@ -88,6 +89,7 @@ def test_of_all_operations_only_the_views_can_be_read(user, dialog, guest):
     assert guest.get("/").status_code == 200  # the page itself has no secrets
 
 
+@pytest.mark.core  # it keeps secrets
 def test_no_view_has_a_row_of_the_table_or_a_secret(studio, user, dialog, guest):
     for path in sorted(VIEWS - {"/api/dialogs/{dialog}/program"}):
         answer = guest.get(filled(path, dialog), params=QUERY)
@@ -107,6 +109,7 @@ def test_a_reader_sees_what_the_owner_sees(user, dialog, guest):
     assert guest.get(f"/api{frontier}").json() == user.ok(frontier)
 
 
+@pytest.mark.core  # it keeps secrets
 def test_a_link_shows_no_other_dialog(user, dialog, guest, studio):
     other = trained(user, user.ok(f"/dialogs/{dialog}")["table"]["id"])
     assert guest.get(f"/api/dialogs/{other}").status_code == 403

@@ -579,7 +579,7 @@ def test_a_dialog_without_a_table_has_no_report_and_no_script(store, begin):
     dialog_id = begin(workspace)
     row = store.dialog("local", dialog_id)
     for make in (
-        lambda: exports.report(workspace, "local", row),
+        lambda: exports.report(workspace, "local", row, {"id": dialog_id}),
         lambda: exports.script(store, "local", {"id": dialog_id}),
     ):
         with pytest.raises(InputError) as error:

@@ -14,6 +14,7 @@ from margrave.app.messages import describe_training, replace_control
 try:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
     from rich.text import Text
 except ModuleNotFoundError as error:
     message = missing_extra("The command margrave", str(error.name), "app")
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from margrave.app.request import Outcome
     from margrave.committee import Progress as Training
     from margrave.steer import Reply
+
+
+_BAR_WIDTH = 12
 
 
 class Printer:
@@ -53,8 +57,8 @@ class Bars(Progress):
         console = Console(stderr=True, highlight=False)
         super().__init__(
             SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            TextColumn("{task.description}", markup=False, table_column=Column()),  # may wrap
+            BarColumn(_BAR_WIDTH),
             TextColumn("{task.fields[status]}", markup=False),
             TimeElapsedColumn(),
             console=console,
@@ -69,7 +73,7 @@ class Bars(Progress):
         status = ""
         if at.confusion is not None:
             n_members = len(at.finished) + len(at.running) + len(at.waiting)
-            errors = f"{at.confusion.n_errors:,} errors ({at.confusion.accuracy:.1%} accuracy)"
+            errors = f"{at.confusion.n_errors:,} errors"
             status = f"{errors} with {len(at.scored)} of {n_members} members"
         description = replace_control(describe_training(at))
         self.update(self.task_ids[0], completed=at.done, description=description, status=status)

@@ -52,12 +52,13 @@ class NodeEdit(View):
 
 
 class Program(View):
-    """A martingale program, measured on the tuning set.
+    """The martingale program of a step, measured on the tuning set.
 
-    `edits` are the nodes that the current step has tuned, and `n_changed` counts the rows whose
-    prediction this has changed.
+    `edits` are the nodes that this step has tuned, and `n_changed` counts the rows whose prediction
+    this has changed.
     """
 
+    step: int
     n_levels: int
     classes: list[Label]
     positive: Label | None
@@ -105,6 +106,7 @@ class Program(View):
             )
         ]
         return cls(
+            step=dialog.position,
             n_levels=program.n_levels,
             classes=list(program.classes),
             positive=program.positive,

@@ -177,7 +177,8 @@ export function Chart({ option, label, tall = false, view, cross = null, hot = n
   const still = useReducedMotion();
   const placeCross = () => {
     const { cross: at, view: part } = latest.current;
-    if (over.current) drawCross(over.current, chart.current, at, part);
+    const ready = drawn.current === chart.current ? chart.current : null; // it has axes
+    if (over.current) drawCross(over.current, ready, at, part);
   };
 
   useEffect(() => {

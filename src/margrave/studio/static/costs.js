@@ -301,8 +301,11 @@ function Result({ dialog, act, winners, label, names }) {
       </table>
     </div>
     <p class="muted small">
-      “Wins in” is the fraction of the range of slopes from ${ratioText(slopes[0])} to ${ratioText(slopes[1])}, on a
-      logarithmic scale.${shown.some((winner) => isMember(winner.name))
+      <span class="wide-only">
+        “Wins in” is the fraction of the range of slopes from ${ratioText(slopes[0])} to ${ratioText(slopes[1])}, on a
+        logarithmic scale.
+      </span>
+      ${shown.some((winner) => isMember(winner.name))
         ? ' Single members are shown for comparison: a request moves the decision of the committee, which may have a few more false negatives.'
         : ''}
     </p>`;

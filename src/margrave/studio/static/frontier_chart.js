@@ -3,7 +3,7 @@
 
 import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
-import { errorsOf } from './preview.js';
+import { MEMBER, errorsOf, isMember } from './preview.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Label} Label */
@@ -15,11 +15,9 @@ import { errorsOf } from './preview.js';
 /** @typedef {"whole" | "steps" | "here"} Part */
 /** The steps at one point. @typedef {{steps: Visited[], fp: number, fn: number}} StepPoint */
 
-const MEMBER = 'member ';
 const CURVE = 'curve-';
 
-/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
-export const isMember = (name) => name.startsWith(MEMBER);
+export { isMember };
 
 /** A strategy in words. @param {string} name */
 export function strategyText(name) {
@@ -123,7 +121,7 @@ export function viewOf(frontier, part, position) {
     const end = Math.max(most, 0.02 * all, 5);
     return [0, Math.min(all, Math.ceil(end / interval(end)) * interval(end))];
   };
-  if (part === 'here') return { x: upTo(2 * here.fp, allX), y: upTo(2 * here.fn, allY) };
+  if (part === 'here') return { x: upTo(3 * here.fp, allX), y: upTo(3 * here.fn, allY) };
   return {
     x: upTo(1.08 * Math.max(...steps.map((step) => step.fp)), allX),
     y: upTo(1.08 * Math.max(...steps.map((step) => step.fn)), allY),
@@ -240,6 +238,8 @@ export function frontierOption(c, width, frontier, view, position, title) {
     nameLocation: 'end',
     nameTextStyle: { color: c.muted, fontSize: 12, fontFamily: c.font, ...style },
   });
+  /** The title of an axis; a narrow chart has no room for the classes. @param {string} errors @param {string} classes */
+  const axisText = (errors, classes) => (width < 420 ? errors : `${errors}: ${classes}`);
   /** @param {'x' | 'y'} name */
   const zoom = (name) => ({
     id: name,
@@ -257,12 +257,12 @@ export function frontierOption(c, width, frontier, view, position, title) {
     grid: { left, right: 20, top: 32, bottom: 46, outerBoundsMode: 'none' },
     tooltip: tooltip(c, (params) => tooltipText(frontier, points, title, params)),
     dataZoom: [zoom('x'), zoom('y')],
-    xAxis: side('x', `false positives: ${names.fp}`, frontier.n_negative, 0, {
+    xAxis: side('x', axisText('false positives', names.fp), frontier.n_negative, 0, {
       align: 'right',
       verticalAlign: 'top',
       padding: [26, 0, 0, 0],
     }),
-    yAxis: side('y', `false negatives: ${names.fn}`, frontier.n_positive, 10, {
+    yAxis: side('y', axisText('false negatives', names.fn), frontier.n_positive, 10, {
       align: 'left',
       padding: [0, 0, 0, 8 - left],
     }),

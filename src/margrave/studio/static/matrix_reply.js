@@ -47,14 +47,14 @@ function Balance({ changes }) {
   if (changes.length === 0) return html`<p class="small muted">No cell has changed.</p>`;
   const gains = changes.filter(({ before, after }) => after < before);
   const costs = changes.filter(({ before, after }) => after > before);
-  return html`${
-    gains.length ? html`<div><h3 class="reply-head-small">Gain</h3><${Changes} changes=${gains} /></div>` : null
-  }
+  return html`<div class="balance">
+    ${gains.length ? html`<div><h3 class="reply-head-small">Gain</h3><${Changes} changes=${gains} /></div>` : null}
     ${
       costs.length
         ? html`<div><h3 class="reply-head-small">Cost</h3><${Changes} changes=${costs} /></div>`
         : html`<p class="small muted">There is no cost in other cells.</p>`
-    }`;
+    }
+  </div>`;
 }
 
 /** @param {{reply: Reply}} props */
@@ -65,7 +65,7 @@ function Facts({ reply }) {
     reply.n_candidates > 0 ? `${plural(reply.n_candidates, 'candidate')} compared` : null,
     reply.cancelled ? 'stopped before all strategies were tried' : null,
   ];
-  return html`<p class="muted small">${facts.filter(Boolean).join(' · ')}</p>`;
+  return html`<p class="muted small grow">${facts.filter(Boolean).join(' · ')}</p>`;
 }
 
 /** The errors of a matrix by name, and the rejected rows if there are any. @param {Matrix} matrix */
@@ -200,11 +200,9 @@ function ChangedButton({ dialog, pair, act }) {
   const { data, loading } = useLoad((signal) => get(query(path, pair), signal), [path, pair.first, pair.second]);
   const n = /** @type {Comparison | null} */ (data)?.n_changed;
   if (loading || !n) return null;
-  return html`<div>
-    <button type="button" class="button button-small" onClick=${() => act.showChanges(pair)}>
-      Show the ${plural(n, 'row')} that changed
-    </button>
-  </div>`;
+  return html`<button type="button" class="button button-small" onClick=${() => act.showChanges(pair)}>
+    Show the ${plural(n, 'row')} that changed
+  </button>`;
 }
 
 /**
@@ -226,17 +224,19 @@ export function ReplyBox({ dialog, reply, live, job, act, stop }) {
       ${reply.met ? html`<${Tag} kind="good"><${Icon} name="check" />met<//>` : html`<${Tag} kind="warn">not met<//>`}
       <code class="reply-preference">${reply.preference}</code>
     </div>
-    ${reply.warnings.length ? html`<${Notice} kind="warn">${reply.warnings.map((text) => html`<p key=${text}>${text}</p>`)}<//>` : null}
+    ${reply.warnings.map((text) => html`<p key=${text} class="reply-warning small">${text}</p>`)}
     ${reply.met ? null : live ? html`<p class="small">Not met yet: the search continues.</p>` : html`<${NotMet} dialog=${dialog} reply=${reply} act=${act} />`}
     ${reply.met && reply.already ? html`<p class="small">The limits were already met.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}
     <${Balance} changes=${reply.changes} />
-    ${
-      reply.number !== null && reply.parent !== null
-        ? html`<${ChangedButton} dialog=${dialog} pair=${{ first: reply.parent, second: reply.number }} act=${act} />`
-        : null
-    }
-    <${Facts} reply=${reply} />
+    <div class="row">
+      <${Facts} reply=${reply} />
+      ${
+        reply.number !== null && reply.parent !== null
+          ? html`<${ChangedButton} dialog=${dialog} pair=${{ first: reply.parent, second: reply.number }} act=${act} />`
+          : null
+      }
+    </div>
   </section>`;
 }
 

@@ -8,8 +8,10 @@
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** The matrix that limits would lead to; `reachable`: it meets all of them. @typedef {{after: Matrix, reachable: boolean}} Outcome */
 
-/** A curve of a single member, which a request does not use. @param {{name: string}} curve */
-const isMember = ({ name }) => name.startsWith('member ');
+export const MEMBER = 'member ';
+
+/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
+export const isMember = (name) => name.startsWith(MEMBER);
 
 /** The number of the rejected rows of a matrix. @param {Matrix} matrix */
 export const rejectedOf = ({ counts }) => counts.reduce((sum, row) => sum + row[row.length - 1], 0);
@@ -57,7 +59,7 @@ export function previewOf(frontier, limits, kept, matrix) {
     some.reduce((sum, { error, most }) => sum + Math.max(0, (error === 'fp' ? fp : fn) - most), 0);
   let best = [Infinity, Infinity, Infinity];
   let [bestFp, bestFn] = [0, 0];
-  for (const curve of frontier.curves.filter((one) => !isMember(one))) {
+  for (const curve of frontier.curves.filter(({ name }) => !isMember(name))) {
     curve.fp.forEach((fp, place) => {
       const fn = curve.fn[place];
       const priority = missed(first, fp, fn);

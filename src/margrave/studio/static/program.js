@@ -98,8 +98,8 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
   /** @param {ProgramNode} node */
   const skip = (node) => setWalk((now) => now && { ...now, done: [...now.done, keyOf(node)] });
 
-  const step = stepOf(dialog, dialog.position);
-  const edited = loading || !step ? null : editText(program, step);
+  const step = stepOf(dialog, program.step);
+  const edited = step && program.step === dialog.position ? editText(program, step) : null;
   const words = edited?.join(' ');
   useEffect(() => {
     if (words && asked.current) announce(words);

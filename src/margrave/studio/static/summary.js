@@ -28,9 +28,9 @@ const Total = ({ name, value, difference, tone, more }) =>
     <dt>${name}</dt>
     <dd>
       <strong>${value}</strong>${' '}
-      ${difference ? html`<span class=${`summary-difference ${tone}`}>${difference}</span>` : null}
+      ${difference ? html`<span class=${`summary-difference ${tone}`}>${difference}</span>${' '}` : null}
+      <span class="muted">${more}</span>
     </dd>
-    <dd class="summary-more muted">${more}</dd>
   </div>`;
 
 /**
@@ -64,19 +64,19 @@ export function Summary({ now, start, previous, first, previewed }) {
         value=${`${about}${count(totals.errors)}`}
         difference=${compared ? signed(rise) : ''}
         tone=${tone}
-        more=${`${rate(totals.errors, totals.n)} of rows`}
+        more=${rate(totals.errors, totals.n)}
       />
       <${Total}
         name="Accuracy"
         value=${`${about}${rate(totals.correct, totals.n)}`}
-        more=${totals.rejected ? `${rate(totals.correct, predicted)} of predicted` : 'of rows'}
+        more=${totals.rejected ? `${rate(totals.correct, predicted)} of predicted` : ''}
         difference=${compared ? points((totals.correct - base.correct) / totals.n) : ''}
         tone="muted"
       />
       <${Total}
         name="Rejected"
         value=${`${about}${count(totals.rejected)}`}
-        more=${`${rate(totals.rejected, totals.n)} of rows`}
+        more=${rate(totals.rejected, totals.n)}
         difference=${compared ? signed(totals.rejected - base.rejected) : ''}
         tone="muted"
       />

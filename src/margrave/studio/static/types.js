@@ -186,7 +186,7 @@
 
 /**
  * `outcomes` of a node or an edge: the rows that pass, by their class and by what the end of their path predicts.
- * @typedef {{n_levels: number, classes: Label[], positive: Label | null, threshold: number,
+ * @typedef {{step: number, n_levels: number, classes: Label[], positive: Label | null, threshold: number,
  *   nodes: ProgramNode[],
  *   edges: {start: string, end: string, predicted: Label | null, flow: number[], outcomes: number[][]}[],
  *   edits: NodeEdit[], n_changed: number}} Program

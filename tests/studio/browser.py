@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
-WIDE, NARROW = (1280, 720), (390, 844)
+WIDE, NARROW = (1440, 900), (390, 844)
 SECONDS = 20
 
 

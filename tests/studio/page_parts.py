@@ -243,6 +243,7 @@ def only(page: Page, user: Client, *dialogs: str) -> None:
 
 def drop(page: Page, path: Path) -> None:
     """Drop a file where it is asked for, as from the system's own file manager."""
+    page.locator(".drop").scroll_into_view_if_needed()
     box = page.locator(".drop").bounding_box()
     at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
     session = page.context.new_cdp_session(page)

@@ -10,7 +10,7 @@ import onnxruntime
 import pandas
 import pytest
 from playwright.sync_api import expect
-from tests.studio.browser import SECONDS, until
+from tests.studio.browser import NARROW, SECONDS, WIDE, axe, overflow, until
 from tests.studio.page_parts import (
     CERTIFY,
     LONG,
@@ -319,16 +319,37 @@ def check_files(files, mails, dialog, monkeypatch):
     assert repeated["model"].predict(X).tolist() == model.predict(X).tolist()
 
 
-@pytest.mark.core
-def test_the_whole_story_by_mouse(page, user, mails, tmp_path, monkeypatch):
+def well_made(page):
+    """Nothing sticks out of the window, and axe finds nothing serious."""
+    assert overflow(page) == []
+    assert axe(page) == []
+
+
+@pytest.mark.parametrize(
+    ("viewport", "theme"),
+    [
+        pytest.param(WIDE, "light", marks=pytest.mark.core),
+        pytest.param(WIDE, "dark", marks=pytest.mark.full),
+        pytest.param(NARROW, "light", marks=pytest.mark.full),
+        pytest.param(NARROW, "dark", marks=pytest.mark.full),
+    ],
+)
+def test_the_whole_story_by_mouse(
+    open_page, studio_server, viewport, theme, mails, tmp_path, monkeypatch
+):
+    page, user = open_page(studio_server.url, viewport=viewport, theme=theme), studio_server.user
     begins(page, mails)
-    edits(page)
-    cannot_be_had(page)
-    on_the_frontier(page, user)
-    along_the_trail(page)
-    behind_a_cell(page)
-    by_costs(page)
-    accepts(page, user)
+    for chapter in (
+        edits,
+        cannot_be_had,
+        lambda page: on_the_frontier(page, user),
+        along_the_trail,
+        behind_a_cell,
+        by_costs,
+        lambda page: accepts(page, user),
+    ):
+        chapter(page)
+        well_made(page)
     files = takes_away(page, tmp_path)
     assert set(files) == {
         *("model.skops", "model.onnx", "card.md", "certificate.json"),

@@ -255,8 +255,8 @@ export function Choose({ studio }) {
       <a class="button" href="#/">Back to the dialogs</a>
     </div>
     <div class="choose">
-      <${Bundled} studio=${studio} />
       <${Upload} studio=${studio} />
+      <${Bundled} studio=${studio} />
     </div>
   </div>`;
 }

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from margrave.confusion import PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, _split, _start
+from margrave.steer import Dialog, _split, _start, default_members
 from margrave.steer._order_statistic import samples_needed
 from margrave.table import TableEncoder
 
@@ -490,6 +490,7 @@ def same_dialog(one, other):
 
 
 NAMES = ["logistic", "logistic-quantile", "qda"]
+DEFAULT = default_members(500)
 
 
 @pytest.mark.parametrize("tune", [None, 0.3])
@@ -509,7 +510,7 @@ def test_the_provisional_matrix_is_that_of_a_dialog_with_the_members_so_far(tune
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("committee", [NAMES, PAIR])
+@pytest.mark.parametrize("committee", [NAMES, PAIR, None])
 def test_enough_members_make_the_dialog_that_they_would_make_alone(committee, n_jobs):
     told = []
     dialog = open_dialog(
@@ -519,6 +520,7 @@ def test_enough_members_make_the_dialog_that_they_would_make_alone(committee, n_
         enough=lambda: len(told[-1].finished) > 0,
     )
     assert dialog.members == told[-1].finished
+    committee = DEFAULT if committee is None else committee
     assert len(dialog.members) < len(committee)
     names = [member if isinstance(member, str) else member[0] for member in committee]
     finished = [one for name, one in zip(names, committee, strict=True) if name in dialog.members]

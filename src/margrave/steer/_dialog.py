@@ -869,8 +869,9 @@ class Dialog(Saved):
         """Compute the reply to a request without adding a step to the history.
 
         The strategies are those that :meth:`prefer` tries by default, "move" and "reject". With two
-        classes, a request for the same preference gives the same matrix. With more classes, the
-        search is shorter: it starts at the current step, and a request may find fewer errors.
+        classes, a request for the same preference gives the same matrix. With more classes, only
+        the shorter of two searches is done: it starts at the current step. The reply to a request
+        is never worse, and may have fewer errors.
 
         Parameters
         ----------
@@ -901,7 +902,7 @@ class Dialog(Saved):
         """
         parent = self._step(at)
         current = self._history.replies[parent]
-        search = self._search(wants, keep, None, parent, near=current.candidate.decision)
+        search = self._search(wants, keep, None, parent, quick=True)
         return self._make_reply(search, current.after, next(search.run()))
 
     def _search(
@@ -911,7 +912,7 @@ class Dialog(Saved):
         strategies: Sequence[str | Strategy] | None,
         parent: int,
         stop: Callable[[], bool] | None = None,
-        near: Decision | None = None,
+        quick: bool = False,
     ) -> Search:
         """Prepare the search of a request at a step."""
         allowed = get_strategies(strategies, "Dialog.prefer")
@@ -923,7 +924,10 @@ class Dialog(Saved):
         before = current.preference if keep else None
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
-        return Search(preference, data, known, allowed, stop, kept, near)
+        starts: list[Decision | None] = [scored.decision]
+        if data.k > 2 and not quick:
+            starts.insert(0, None)  # the quick search remains: no reply is worse than its preview
+        return Search(preference, data, known, allowed, stop, kept, starts)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""

@@ -264,8 +264,8 @@ class Dialog(Saved):
         tune : float in (0, 1), default=None
             Fraction of the samples outside the certification set that is the tuning set, on which
             no member is trained. None uses out-of-fold predictions for all of these samples, or
-            for a fifth of them from 20,000 samples on (with 5,000 of each class, and without
-            groups or a time); for ``committee="martingale"``, None is 0.4.
+            for a fifth of them if they are 20,000 or more, with 5,000 or more of each class, and
+            without groups or a time; for ``committee="martingale"``, None is 0.4.
         certify : "auto", float in (0, 1), (X, y) or None, default="auto"
             Fraction of the samples in the certification set, or a certification set of your own.
             "auto" is 0.2, or up to 0.4 if `guarantee` needs it. None keeps nothing apart.

@@ -207,7 +207,11 @@ def _strictest_class(request: Request) -> int:
 
 
 class Retune:
-    """Retune the members that have ``tune``: logistic regressions and martingale programs."""
+    """Retune the members that have ``tune``: logistic regressions and martingale programs.
+
+    Members that were trained on the tuning set are trained on it again. In a large table it is a
+    fifth of the training samples, so they may be weaker; the comparison counts this.
+    """
 
     name, slow, rejects = "retune", True, False
 
@@ -270,7 +274,7 @@ def _tune_on(
 ) -> Any:
     """Tune a member on some samples of the tuning set.
 
-    Where the tuning set is also the training set, the member is trained on some of these samples
+    Where the members were trained on the tuning set, the member is trained on some of these samples
     and tuned on the others, then trained on all of them with the tuned hyperparameters.
     """
     labels = data.committee.classes[data.codes]

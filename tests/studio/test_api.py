@@ -248,7 +248,7 @@ def test_the_whole_story(client):
     assert (first["met"], first["final"], first["cancelled"]) == (True, True, False)
     assert first["fp"] <= 30
     assert (read["after"], read["met"]) == (first["after"], True)
-    assert first["limits"] == [{"subject": "fp(pos)", "error": "fp", "most": 30}]
+    assert first["limits"] == [{"subject": "fp(1)", "error": "fp", "most": 30}]
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
     short = client.asked(name, "fn <= 20", strategies=CHEAP)

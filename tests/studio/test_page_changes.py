@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 
 import pytest
@@ -55,6 +56,11 @@ def at(user, steps, show):
 def drawer(page):
     """The rows that changed."""
     return page.get_by_role("region", name=re.compile("^Rows that changed"))
+
+
+def quick(request):
+    """The body of a request, without the slow strategies."""
+    return json.dumps({**request.post_data_json, "strategies": ["move"]})
 
 
 def settled(page):
@@ -153,6 +159,23 @@ def test_limits_that_cannot_be_met_are_searched_harder(user, steps, at):
     if not record(user, page)["steps"][5]["met"]:
         expect(reply(page).locator(".notice-warn")).not_to_have_count(0)
     expect(button(page, HARDER)).to_have_count(0)
+
+
+def test_a_harder_search_gives_priority_to_the_same_limits(show, user, mails_table):
+    """Kept limits stay kept."""
+    dialog = trained(user, mails_table, "fp <= 5")
+    user.asked(f"/dialogs/{dialog}", "fn <= 2", keep=True)
+    page = show(f"#/d/{dialog}")
+    at_step(page, 2)
+    before = record(user, page)["steps"][2]
+    assert (before["met"], before["kept"]) == (False, ["fp <= 5"])
+    page.route("**/prefer", lambda route: route.continue_(post_data=quick(route.request)))
+    button(page, HARDER).click()
+    at_step(page, 3)
+    last = record(user, page)["steps"][3]
+    assert (last["parent"], last["kept"]) == (1, ["fp <= 5"])
+    assert last["fp"] <= 5
+    page.unroute("**/prefer")
 
 
 def test_a_single_limit_that_cannot_be_met(show, user, mails_table):

@@ -24,9 +24,9 @@ from tests.studio.page_parts import (
 
 PREVIEW = """async (cases) => {
   const { limitsOf, previewOf } = await import(new URL('preview.js', location.href));
-  return cases.map(({ frontier, limits, edits, kept, matrix }) => {
+  return cases.map(({ frontier, step, limits, edits, kept, matrix }) => {
     const wanted = limits ?? limitsOf(edits, matrix);
-    const { after, reachable } = previewOf(frontier, wanted, kept, matrix);
+    const { after, reachable } = previewOf(frontier, step, wanted, kept, matrix);
     return { counts: after.counts, reachable };
   });
 }"""
@@ -63,12 +63,12 @@ def totals(page):
 
 
 def random_frontier(random):
-    """Two curves of the committee, and one of a member that dominates them."""
-    curves = [{"name": "member logistic", "fp": [0], "fn": [0]}]
+    """Two curves that a request tries at step 1, and one that dominates them but is not tried."""
+    curves = [{"name": "retune", "fp": [0], "fn": [0], "steps": [0, 2]}]
     for name in ("start", "reweight"):
         fp = np.unique(random.integers(0, 60, random.integers(1, 30)))
         fn = np.sort(random.choice(60, len(fp), replace=False))[::-1]
-        curves.append({"name": name, "fp": fp.tolist(), "fn": fn.tolist()})
+        curves.append({"name": name, "fp": fp.tolist(), "fn": fn.tolist(), "steps": [0, 1]})
     sizes = {"positive": "spam", "negative": "ham", "n_positive": 80, "n_negative": 100}
     return {"curves": curves, "best": [], "hull": [], **sizes}
 
@@ -91,7 +91,7 @@ def test_the_preview_of_limits_is_the_best_point_of_the_committee(show):
         ]
         split = random.integers(0, len(drawn))
         limits = {"kept": drawn[:split], "limits": drawn[split:]}
-        cases.append({"frontier": random_frontier(random), "matrix": START, **limits})
+        cases.append({"frontier": random_frontier(random), "step": 1, "matrix": START, **limits})
     # A kept limit on the same subject as an edited one no longer holds.
     old = [[*case["kept"], {**case["limits"][0], "most": 0}] for case in cases]
     sent = [{**case, "kept": kept} for case, kept in zip(cases, old, strict=True)]
@@ -126,18 +126,53 @@ def random_edits(random, after):
     return for_api, for_page
 
 
-@pytest.mark.parametrize("kept", ["fp <= 20", "recall >= 70%, rejected <= 0"])
-def test_the_page_previews_what_the_server_does(show, user, mails_table, kept):
-    name = f"/dialogs/{trained(user, mails_table, kept)}"
-    last, frontier = user.ok(name)["steps"][-1], user.ok(f"{name}/frontier")
+@pytest.fixture
+def made(user, mails_table, request):
+    """A dialog at a step with limits or with several scores, as the parameter says."""
+    if request.param == "grown":
+        found = trained(user, mails_table, "fp <= 20", kind="program", levels=2, members=None)
+        name = f"/dialogs/{found}"
+        assert user.finished(user.post(f"{name}/program/grow", {"levels": 1}))["state"] == "done"
+    elif request.param == "before other scores":
+        name = f"/dialogs/{trained(user, mails_table)}"
+        user.asked(name, "fp <= 3", strategies=["reweight"])
+        user.ok(f"{name}/goto", {"step": 0})
+    elif isinstance(request.param, tuple):
+        own = uploaded(user, table(classes=request.param))
+        name = f"/dialogs/{trained(user, own, f'fp({request.param[1]}) <= 20')}"
+    else:
+        name = f"/dialogs/{trained(user, mails_table, request.param)}"
+    return name
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "fp <= 20",
+        "before other scores",
+        *(
+            pytest.param(one, marks=pytest.mark.full)
+            for one in (
+                "recall >= 70%, rejected <= 0",
+                "grown",
+                ("False", "True"),
+                ("1.0", "2.0"),
+            )
+        ),
+    ],
+    indirect=True,
+)
+def test_the_page_previews_what_the_server_does(show, user, made):
+    dialog, frontier = user.ok(made), user.ok(f"{made}/frontier")
+    last = dialog["steps"][dialog["position"]]
     random, cases, reads = np.random.default_rng(1), [], []
     for _ in range(15):
         for_api, edits = random_edits(random, last["after"])
-        read = user.ok(f"{name}/read", {"edits": for_api, "keep": True})
+        read = user.ok(f"{made}/read", {"edits": for_api, "keep": True})
         if read["error"] is None:  # two edits may contradict each other
             reads.append(read)
             case = {"edits": edits, "kept": last["limits"], "matrix": last["after"]}
-            cases.append({"frontier": frontier, **case})
+            cases.append({"frontier": frontier, "step": last["number"], **case})
     assert len(cases) > 5
     for found, read in zip(show("").evaluate(PREVIEW, cases), reads, strict=True):
         assert errors_of(found["counts"]) == errors_of(read["after"]["counts"])

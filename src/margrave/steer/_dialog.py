@@ -622,7 +622,7 @@ class Dialog(Saved):
         first, second = (self._history.replies[step] for step in steps)
         changed = np.flatnonzero(first.candidate.predictions != second.candidate.predictions)
         rows_first, rows_second = (
-            describe_rows(changed, self._history.replies[step], self._data, self._base(step)[1])
+            describe_rows(changed, self._history.replies[step], self._data, self._base_data(step))
             for step in steps
         )
         return Comparison(first, second, rows_first, rows_second)
@@ -662,7 +662,7 @@ class Dialog(Saved):
         True
         """
         position = self.position  # read once: another thread may add a step
-        reply, votes_data = self._history.replies[position], self._base(position)[1]
+        reply, votes_data = self._history.replies[position], self._base_data(position)
         return select_rows_of_cell(reply, self._data, votes_data, true, predicted, rejected)
 
     def tuning_samples(self) -> Any:
@@ -918,13 +918,11 @@ class Dialog(Saved):
         allowed = get_strategies(strategies, "Dialog.prefer")
         current = self._history.replies[parent]
         preference = self._wanted(wants, keep, current)
-        base, data = self._base(parent)
-        scored = current.candidate
-        known = [base] if scored.scorer is base.scorer else [base, scored]
         before = current.preference if keep else None
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
-        starts: list[Decision | None] = [scored.decision]
+        data, known = self._base_data(parent), self._known(parent)
+        starts: list[Decision | None] = [current.candidate.decision]
         if data.k > 2 and not quick:
             starts.insert(0, None)  # the quick search remains: no reply is worse than its preview
         return Search(preference, data, known, allowed, stop, kept, starts)
@@ -1026,7 +1024,9 @@ class Dialog(Saved):
                 code="no_positive",
                 classes=self.classes,
             )
-        return dialog_frontier(data, [reply.candidate for reply in self.history], label)
+        candidates = [reply.candidate for reply in self.history]
+        known = [self._known(step) for step in range(len(candidates))]
+        return dialog_frontier(data, candidates, known, label)
 
     def support(self, confidence: float = 0.95) -> str:
         """Describe which limits the certification set is large enough to guarantee.
@@ -1619,16 +1619,25 @@ class Dialog(Saved):
         if self._path is not None:
             self.save(self._path)
 
-    def _base(self, at: int) -> tuple[Candidate, TuningData]:
-        """Return what a search at a step begins with: the last program, or the start."""
+    def _known(self, at: int) -> list[Candidate]:
+        """Return the candidates whose scores a search at a step tries first."""
+        base, current = (self._history.replies[step].candidate for step in (self._base(at), at))
+        return [base] if current.scorer is base.scorer else [base, current]
+
+    def _base(self, at: int) -> int:
+        """Return the step that a search at a step begins with: the last program, or the start."""
         history = self._history
         while at and history.replies[at].strategy not in (NODES, GROW):
             at = history.parents[at]
-        candidate, data = history.replies[at].candidate, self._data
-        if at == 0:
-            return candidate, data
-        committee = candidate.scorer.committee
-        return candidate, replace(data, committee=committee, raw=committee.raw(data.X.X))
+        return at
+
+    def _base_data(self, at: int) -> TuningData:
+        """Return the tuning set with the committee that a search at a step begins with."""
+        base, data = self._base(at), self._data
+        if base == 0:
+            return data
+        committee = self._history.replies[base].candidate.scorer.committee
+        return replace(data, committee=committee, raw=committee.raw(data.X.X))
 
 
 class StoppedError(MargraveError):

@@ -20,7 +20,7 @@ import {
 import { AskBox } from './matrix_ask.js';
 import { apiEdits } from './matrix_edits.js';
 import { MatrixGrid } from './matrix_grid.js';
-import { RejectSlider, allowedPercent } from './matrix_reject.js';
+import { RejectSlider } from './matrix_reject.js';
 import { ReplyBox, liveText } from './matrix_reply.js';
 import { errorsOf, limitsOf, previewOf } from './preview.js';
 import { Summary } from './summary.js';
@@ -176,7 +176,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     const own = wants.length ? null : limitsOf(edits, step.after);
     const earlier = keeps ? step.limits : [];
     if (!frontier || dialog.classes.length > 2 || !own?.length || !earlier) return null;
-    return previewOf(frontier, own, earlier, step.after);
+    return previewOf(frontier, step.number, own, earlier, step.after);
   }, [frontier, edits, wants.length, keeps, step]);
   const previews = any && !still && !problem && !reply;
   const exact = previews && reading?.after && (!reads || !local) ? reading.after : null;
@@ -202,7 +202,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     setMode(to);
     localStorage.setItem(MODE_KEY, to);
   };
-  const allowed = allowedPercent(kept);
+  const allowed = keeps ? step.reject_percent : 0;
   const drafts = useMemo(() => (reply ? {} : edits), [reply, edits]);
   const changeReject = (/** @type {number} */ value) => setReject(value === allowed ? null : value);
   const searching = job !== null && job.kind !== 'train' && job.kind !== 'accept';

@@ -140,7 +140,7 @@ function harderSeconds({ steps, n }) {
  */
 function SearchHarder({ dialog, reply, act }) {
   const all = STRATEGIES.map(([name]) => /** @type {string} */ (name));
-  const { preference, parent } = reply;
+  const { preference, parent, kept } = reply;
   if (preference === null || all.every((name) => reply.strategies?.includes(name))) return null;
   const guess = Math.max(1, Math.round(harderSeconds(dialog)));
   const about = guess < 60 ? `${guess} s` : `${Math.round(guess / 60)} min`;
@@ -149,7 +149,7 @@ function SearchHarder({ dialog, reply, act }) {
     class="button"
     disabled=${act.busy}
     title="Try all strategies: also reweight the members and tune the learners"
-    onClick=${() => act.prefer([preference], { keep: false, from: parent, strategies: all })}
+    onClick=${() => act.prefer([preference], { keep: kept.length > 0, from: parent, strategies: all })}
   >
     Search harder (about ${about})
   </button>`;

@@ -32,15 +32,16 @@ export function errorsOf({ classes, counts }, label) {
  * @param {Edits} edits @param {Matrix} matrix @returns {ErrorLimit[] | null} null if an edit limits rejected rows
  */
 export function limitsOf(edits, { classes, positive, counts }) {
+  const side = classes.findIndex((label) => label === positive);
   const limits = Object.entries(edits).map(([key, { value, percent }]) => {
     const [row, column] = key.split(',').map(Number);
     if (column === classes.length) return null;
     const total = counts[row].reduce((sum, n) => sum + n, 0);
     const exact = percent ? (Math.round(value * 1000) * total) / 100_000 : value;
-    const error = /** @type {"fp" | "fn"} */ (classes[row] === positive ? 'fn' : 'fp');
+    const error = /** @type {"fp" | "fn"} */ (row === side ? 'fn' : 'fp');
     return row === column
-      ? { subject: `correct(${classes[row]})`, error, most: total - Math.ceil(exact) }
-      : { subject: `${error}(${positive})`, error, most: Math.floor(exact) };
+      ? { subject: `correct(${row})`, error, most: total - Math.ceil(exact) }
+      : { subject: `${error}(${side})`, error, most: Math.floor(exact) };
   });
   return limits.includes(null) ? null : /** @type {ErrorLimit[]} */ (limits);
 }
@@ -48,10 +49,10 @@ export function limitsOf(edits, { classes, positive, counts }) {
 /**
  * The point that a request for these limits reaches by moving the threshold: the one with the fewest errors
  * that meets them, otherwise the nearest one. The kept limits come first, as in a request.
- * @param {Frontier} frontier @param {ErrorLimit[]} limits the edited ones @param {ErrorLimit[]} kept the earlier ones
+ * @param {Frontier} frontier @param {number} step the current one @param {ErrorLimit[]} limits the edited ones @param {ErrorLimit[]} kept the earlier ones
  * @param {Matrix} matrix @returns {Outcome}
  */
-export function previewOf(frontier, limits, kept, matrix) {
+export function previewOf(frontier, step, limits, kept, matrix) {
   const subjects = limits.map(({ subject }) => subject);
   const first = kept.filter(({ subject }) => !subjects.includes(subject));
   /** @param {ErrorLimit[]} some @param {number} fp @param {number} fn */
@@ -59,7 +60,7 @@ export function previewOf(frontier, limits, kept, matrix) {
     some.reduce((sum, { error, most }) => sum + Math.max(0, (error === 'fp' ? fp : fn) - most), 0);
   let best = [Infinity, Infinity, Infinity];
   let [bestFp, bestFn] = [0, 0];
-  for (const curve of frontier.curves.filter(({ name }) => !isMember(name))) {
+  for (const curve of frontier.curves.filter(({ steps }) => steps.includes(step))) {
     curve.fp.forEach((fp, place) => {
       const fn = curve.fn[place];
       const priority = missed(first, fp, fn);

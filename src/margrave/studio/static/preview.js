@@ -1,6 +1,8 @@
 // What edited limits would lead to, found on the frontier that the page has, before any request. No page.
 // @ts-check
 
+import { labelText } from './kit_format.js';
+
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./types.js').ErrorLimit} ErrorLimit */
 /** @typedef {import('./types.js').Frontier} Frontier */
@@ -39,8 +41,8 @@ export function limitsOf(edits, { classes, positive, counts }) {
     const exact = percent ? (Math.round(value * 1000) * total) / 100_000 : value;
     const error = /** @type {"fp" | "fn"} */ (classes[row] === positive ? 'fn' : 'fp');
     return row === column
-      ? { subject: `correct(${classes[row]})`, error, most: total - Math.ceil(exact) }
-      : { subject: `${error}(${positive})`, error, most: Math.floor(exact) };
+      ? { subject: `correct(${labelText(classes[row])})`, error, most: total - Math.ceil(exact) }
+      : { subject: `${error}(${labelText(positive)})`, error, most: Math.floor(exact) };
   });
   return limits.includes(null) ? null : /** @type {ErrorLimit[]} */ (limits);
 }

@@ -3,7 +3,7 @@
 
 import { ApiError, get, query } from './api.js';
 import {
-  announce, Empty, html, Notice, plural, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useRef, useState,
+  announce, Empty, html, nameClass, Notice, plural, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useRef, useState,
 } from './kit.js';
 import { stepOf } from './dialog_state.js';
 import { GraphLegend, ProgramGraph } from './program_graph.js';
@@ -192,8 +192,8 @@ function Sides({ program }) {
   if (program.classes.length !== 2) return null;
   const right = program.positive === program.classes[0] ? 0 : 1;
   return html`<p class="sides muted small" aria-hidden="true">
-    <span>← votes for ${program.classes[1 - right]}</span>
-    <span>votes for ${program.classes[right]} →</span>
+    <span>← votes for ${nameClass(program.classes[1 - right])}</span>
+    <span>votes for ${nameClass(program.classes[right])} →</span>
   </p>`;
 }
 

@@ -12,6 +12,7 @@ from tests.studio.serving import serving
 from margrave.studio import exports
 from margrave.studio.context import Studio
 from margrave.studio.settings import Settings
+from margrave.studio.store import Store
 
 UNIQUE = "mallory-the-unique"  # a value of the table
 VIEWS = {
@@ -184,6 +185,26 @@ def test_reports_for_readers_take_no_place_of_the_owner(user, dialog, guest, mon
         finally:
             free.set()
         assert own.result().status_code == 200
+
+
+def test_keys_that_take_long_to_look_up_keep_nobody_else_waiting(studio, user, dialog, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(*_):
+        begun.set()
+        assert free.wait(60)
+
+    monkeypatch.setattr(Store, "share_of", slow)
+    n = 50  # more than there are threads for requests
+    with reader(studio, "wrong") as guest, ThreadPoolExecutor(n) as pool:
+        try:
+            answers = [pool.submit(guest.get, f"/api/dialogs/{dialog}") for _ in range(n)]
+            assert begun.wait(60)
+            assert user.get("/dialogs", timeout=20).status_code == 200
+            assert not any(answer.done() for answer in answers)
+        finally:
+            free.set()
+        assert {answer.result().status_code for answer in answers} <= {403, 429}
 
 
 def test_what_does_not_exist_is_not_shared(user):

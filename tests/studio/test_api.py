@@ -865,7 +865,7 @@ def test_training_that_is_stopped_can_be_tried_again(client, table, reading):
     record = client.ok(name)
     assert (record["state"], record["error"]) == ("failed", CANCELLED)
     assert record["job"] is None
-    for path, body in (("undo", {}), ("read", {}), ("accept", {})):
+    for path, body in (("undo", {}), ("read", {}), ("accept", {}), ("share", {})):
         assert untrained(client.post(f"{name}/{path}", body)), path
     again = client.post(f"{name}/retry")
     assert client.finished(again)["state"] == "done"

@@ -180,10 +180,9 @@ def rows_table(
     """All of some rows, as a table."""
     table = frame.iloc[chosen.positions].copy()
     for place, (name, column) in enumerate(_own_columns(chosen, before, table).items()):
-        column = column.round(4) if name in ("certainty", "certainty_before") else column
         while name in table.columns:  # a column of the user keeps its name
             name += "_"
-        table.insert(place, name, column)
+        table.insert(place, name, column.round(4) if column.dtype.kind == "f" else column)
     return table.reset_index(drop=True)
 
 

@@ -17,8 +17,6 @@ import { MEMBER, errorsOf, isMember } from './preview.js';
 
 const CURVE = 'curve-';
 
-export { isMember };
-
 /** A strategy in words. @param {string} name */
 export function strategyText(name) {
   if (isMember(name)) return `${name.slice(MEMBER.length)} alone`;

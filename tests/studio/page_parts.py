@@ -206,7 +206,7 @@ def part_size(page: Page | Locator, part: str) -> Locator:
 
 def node_field(card: Page | Locator, true: str, answer: str) -> Locator:
     """A cell in the small matrix of a program's node."""
-    return card.get_by_role("textbox", name=re.compile(f"^{true} predicted {answer}\\b"))
+    return card.get_by_role("textbox", name=re.compile(rf"^{true} predicted {answer}(?!\w)"))
 
 
 def trail(page: Page, n: int) -> Locator:

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.studio.browser import until
 from tests.studio.page_parts import (
+    CERTIFY,
     Name,
     announced,
     ask_button,
@@ -21,9 +22,11 @@ from tests.studio.page_parts import (
     reply,
     step,
     tab,
+    table,
     tells,
     to,
     trained,
+    uploaded,
     whole,
 )
 
@@ -186,6 +189,12 @@ def test_the_routes_of_errors_are_shown(program, user):
     drawn(1)
     button(program, "All rows", exact=True).click()
     assert graph(program).get_by_role("button").all_text_contents() == shown
+    reply = user.asked(f"/dialogs/{record(user, program)['id']}", "fp <= 0, rejected <= 50%")
+    assert sum(row[-1] for row in reply["after"]["counts"]) > 0
+    program.reload()
+    at_step(program, 1)
+    expect(graph(program)).to_be_visible()
+    expect(button(program, "False positives", exact=True)).to_have_count(0)  # not those of the step
 
 
 @pytest.mark.full
@@ -346,6 +355,31 @@ def test_a_program_of_three_classes(show, user):
     at_step(page, 1)
     at_rest(page)
     assert known(user, page)["nodes"][0]["confusion"]["counts"][place[0]][place[1]] <= most
+
+
+def test_a_program_of_booleans(show, user):
+    """They are spelt as the server spells them, wherever a class is named, and can be tuned."""
+    data = table(rows=200, classes=("False", "True"))
+    options = {"kind": "program", "levels": 1, "members": None}
+    page = show(f"#/d/{trained(user, uploaded(user, data), 'fp <= 40%', **options)}")
+    support = tab(page, CERTIFY).get_by_role("rowheader")
+    expect(support).to_have_text(["False", "True"])
+    tab(page, "Program")
+    found = known(user, page)
+    assert found["classes"] == [False, True]
+    for text in (re.compile("mostly 'False'"), re.compile("votes for 'True'")):
+        expect(panel(page, "Program").get_by_text(text)).to_be_visible()
+    root(page).click()
+    heads = card(page).get_by_role("columnheader"), card(page).get_by_role("rowheader")
+    for head in heads:
+        expect(head).to_have_text([re.compile(r"\bFalse$"), re.compile(r"\bTrue$")])
+    expect(card(page).locator("dt")).to_have_text(["False", "True"])
+    right = found["nodes"][0]["confusion"]["counts"][0][0]
+    node_field(card(page), "'False'", "'False'").fill(str(right + 1))
+    button(page, Name.ASK_NODE).click()
+    at_step(page, 2)
+    at_rest(page)
+    assert known(user, page)["nodes"][0]["confusion"]["counts"][0][0] > right
 
 
 def test_growing_avoids_ties(program, show, user, mails_table):

@@ -53,7 +53,10 @@ def test_a_link_is_made_read_and_taken_back(show, user, dialog, reader):
     at_step(page, 2)
     counts = matrix(page)
     box = share_box(page)
-    button(box, "Create a link").click()
+    button(box, "Create a link").focus()
+    page.keyboard.press("Enter")
+    expect(box.get_by_label("Read-only link")).to_be_focused()
+    assert axe(page, "dialog") == []
     link = box.get_by_label("Read-only link").input_value()
     assert dialog in link
     assert record(user, page)["link"] == link
@@ -66,7 +69,14 @@ def test_a_link_is_made_read_and_taken_back(show, user, dialog, reader):
     steps = other.get_by_role("region", name="Steps").get_by_role("row")
     expect(steps).to_have_count(1 + 3)
     expect(steps.nth(2).get_by_role("cell").first).to_have_text("fp <= 12")
+    button(box, "Stop sharing").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # the first answer keeps the link
+    expect(button(box, "Stop sharing")).to_be_focused()
+    assert record(user, page)["link"] == link
     button(box, "Stop sharing").click()
+    button(box, "Stop sharing").click()
+    expect(button(box, "Create a link")).to_be_focused()
     expect(box.get_by_label("Read-only link")).to_have_count(0)
     other.reload()
     expect(other.get_by_role("alert").first).to_be_visible()

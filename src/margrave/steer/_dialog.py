@@ -264,8 +264,8 @@ class Dialog(Saved):
         tune : float in (0, 1), default=None
             Fraction of the samples outside the certification set that is the tuning set, on which
             no member is trained. None uses out-of-fold predictions for all of these samples, or
-            for a fifth of them from 20,000 samples on (with 5,000 of each class, and without
-            groups or a time); for ``committee="martingale"``, None is 0.4.
+            for a fifth of them if they are 20,000 or more, with 5,000 or more of each class, and
+            without groups or a time; for ``committee="martingale"``, None is 0.4.
         certify : "auto", float in (0, 1), (X, y) or None, default="auto"
             Fraction of the samples in the certification set, or a certification set of your own.
             "auto" is 0.2, or up to 0.4 if `guarantee` needs it. None keeps nothing apart.
@@ -869,8 +869,9 @@ class Dialog(Saved):
         """Compute the reply to a request without adding a step to the history.
 
         The strategies are those that :meth:`prefer` tries by default, "move" and "reject". With two
-        classes, a request for the same preference gives the same matrix. With more classes, the
-        search is shorter: it starts at the current step, and a request may find fewer errors.
+        classes, a request for the same preference gives the same matrix. With more classes, only
+        the shorter of two searches is done: it starts at the current step. The reply to a request
+        is never worse, and may have fewer errors.
 
         Parameters
         ----------
@@ -901,7 +902,7 @@ class Dialog(Saved):
         """
         parent = self._step(at)
         current = self._history.replies[parent]
-        search = self._search(wants, keep, None, parent, near=current.candidate.decision)
+        search = self._search(wants, keep, None, parent, quick=True)
         return self._make_reply(search, current.after, next(search.run()))
 
     def _search(
@@ -911,7 +912,7 @@ class Dialog(Saved):
         strategies: Sequence[str | Strategy] | None,
         parent: int,
         stop: Callable[[], bool] | None = None,
-        near: Decision | None = None,
+        quick: bool = False,
     ) -> Search:
         """Prepare the search of a request at a step."""
         allowed = get_strategies(strategies, "Dialog.prefer")
@@ -921,7 +922,10 @@ class Dialog(Saved):
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
         data, known = self._base_data(parent), self._known(parent)
-        return Search(preference, data, known, allowed, stop, kept, near)
+        starts: list[Decision | None] = [current.candidate.decision]
+        if data.k > 2 and not quick:
+            starts.insert(0, None)  # the quick search remains: no reply is worse than its preview
+        return Search(preference, data, known, allowed, stop, kept, starts)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""

@@ -4,7 +4,7 @@
 import { Certificate, confidenceText } from './accept_certificate.js';
 import { get, query } from './api.js';
 import { stepOf } from './dialog_state.js';
-import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, sentence, Spinner, useLoad, useState } from './kit.js';
+import { count, DownloadLink, Empty, Field, html, labelText, Modal, Notice, plural, sentence, Spinner, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Guarantee} Guarantee */
@@ -223,7 +223,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
         <tbody>
           ${dialog.support.map(
             (one) => html`<tr>
-              <th scope="row" class="name">${one.label}</th>
+              <th scope="row" class="name">${labelText(one.label)}</th>
               <td class="number">${count(one.n)}</td>
               <td class="number">${fixed ? one.least : one.n ? least(one.n, delta).toFixed(2) : '–'}%</td>
             </tr>`,

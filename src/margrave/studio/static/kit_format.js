@@ -62,16 +62,19 @@ export function when(iso) {
   return then.toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
-/** A class label as text; null stands for rejected. @param {Label | null} label */
-export const labelText = (label) => (label === null ? 'rejected' : String(label));
+/** A class label as text, booleans as the server spells them; null stands for rejected. @param {Label | null} label */
+export function labelText(label) {
+  if (label === null) return 'rejected';
+  return typeof label === 'boolean' ? (label ? 'True' : 'False') : String(label);
+}
 
 // A class that reads as a name within a sentence: it starts with a letter and has no spaces.
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:[-./][\p{L}\p{N}_]+)*$/u;
-const SENTENCE_WORDS = 'a all and are at in is no none not of on or predicted rejected samples the'.split(' ');
+const SENTENCE_WORDS = 'a all and are at false in is no none not of on or predicted rejected samples the true yes'.split(' ');
 
 /** A class within a sentence, in quotes if it would not read as a name: spam, '0', 'not spam'. @param {Label} label */
 export function nameClass(label) {
-  const text = String(label);
+  const text = labelText(label);
   if (NAME.test(text) && !SENTENCE_WORDS.includes(text.toLowerCase())) return text;
   return text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text}'`;
 }
@@ -80,7 +83,7 @@ export function nameClass(label) {
 export const predictedText = (predicted) => (predicted === null ? 'rejected' : `predicted ${nameClass(predicted)}`);
 
 /** The head of a matrix column: "predicted spam", or "rejected" for null. @param {Label | null} predicted */
-export const columnText = (predicted) => (predicted === null ? 'rejected' : `predicted ${predicted}`);
+export const columnText = (predicted) => (predicted === null ? 'rejected' : `predicted ${labelText(predicted)}`);
 
 /** The message of an error. @param {unknown} problem */
 export const sentence = (problem) => (problem instanceof Error ? problem.message : String(problem));

@@ -2,7 +2,7 @@
 // @ts-check
 
 import { useWidth } from './charts.js';
-import { count, html, useLayoutEffect, useMemo, useState } from './kit.js';
+import { html, labelText, nameClass, predictedText, useLayoutEffect, useMemo, useState } from './kit.js';
 import { keyOf, layout, neighbour } from './program_layout.js';
 import { KINDS, nodeText, routeText, shortNames, sizesText } from './program_words.js';
 
@@ -92,7 +92,7 @@ const clipped = (text) => (text.length > 9 ? `${text.slice(0, 8)}…` : text);
 /** The names of predicted classes, short if there is little space. @param {Program} program @param {number} gap */
 function namesOf(program, gap) {
   const short = shortNames(program.classes);
-  const long = program.classes.map((label) => clipped(String(label)));
+  const long = program.classes.map((label) => clipped(labelText(label)));
   return (/** @type {ProgramNode} */ node) => {
     if (node.predicted === null) return '';
     const crowded = node.kind === 'constant' && program.classes.length > 2;
@@ -132,7 +132,7 @@ function Edge({ drawn, program, route }) {
     style=${empty ? {} : { stroke: drawn.stroke, strokeWidth: `${drawn.width}px` }}
   >
     <title>
-      ${edge.predicted === null ? '' : `predicted ${edge.predicted}: `}${route
+      ${edge.predicted === null ? '' : `${predictedText(edge.predicted)}: `}${route
         ? routeText(program, route, edge.outcomes)
         : sizesText(program, edge.flow)}
     </title>
@@ -177,7 +177,7 @@ export function GraphLegend({ program, route }) {
       ? html`<li><span class="key key-side key-error"></span>${route.name}</li>`
       : program.classes.map(
           (label, side) => html`<li>
-            <span class="key key-side" style=${{ background: `var(--side-${side % 6})` }}></span>mostly ${label}
+            <span class="key key-side" style=${{ background: `var(--side-${side % 6})` }}></span>mostly ${nameClass(label)}
           </li>`,
         )}
     ${kinds.map((kind) => html`<li><${Sample} kind=${kind} />${KINDS[kind]}</li>`)}

@@ -1,7 +1,7 @@
 // One node of a program: its local matrix, its advantages, and a form to tune it.
 // @ts-check
 
-import { cellKind, count, html, Icon, nameClass, predictedText, rate, rowTotals, SmallMatrix, Tag, tint, useEffect, useState } from './kit.js';
+import { cellKind, columnText, count, html, Icon, labelText, nameClass, predictedText, rate, rowTotals, SmallMatrix, Tag, tint, useEffect, useState } from './kit.js';
 import { advantageText, KINDS, nameNode, wanted } from './program_words.js';
 
 /** @typedef {import('./types.js').Program} Program */
@@ -52,7 +52,7 @@ export function NodeCard({ program, node, readOnly, busy, onAsk, actions }) {
 function reachText(program, node) {
   const totals = program.nodes[0].sizes;
   const counts = program.classes.map(
-    (label, side) => `${count(node.sizes[side])} ${label} (${rate(node.sizes[side], totals[side])})`,
+    (label, side) => `${count(node.sizes[side])} ${nameClass(label)} (${rate(node.sizes[side], totals[side])})`,
   );
   return `This node gets ${counts.join(' and ')}.`;
 }
@@ -68,7 +68,7 @@ function Advantages({ program, node }) {
         const low = advantage !== null && advantage < program.threshold;
         const from = Math.min(0, advantage ?? 0);
         return html`<div>
-          <dt>${label}</dt>
+          <dt>${labelText(label)}</dt>
           <dd>
             <span class="gauge" aria-hidden="true">
               <span
@@ -134,13 +134,13 @@ function EditorTable({ node, typed, onType }) {
       <thead>
         <tr>
           <td></td>
-          ${matrix.classes.map((label) => html`<th scope="col">predicted ${label}</th>`)}
+          ${matrix.classes.map((label) => html`<th scope="col">${columnText(label)}</th>`)}
         </tr>
       </thead>
       <tbody>
         ${matrix.classes.map(
           (label, row) => html`<tr>
-            <th scope="row">true ${label}</th>
+            <th scope="row">true ${labelText(label)}</th>
             ${matrix.classes.map((predicted, column) => {
               const place = `${row} ${column}`;
               const n = matrix.counts[row][column];
@@ -155,7 +155,7 @@ function EditorTable({ node, typed, onType }) {
                   inputmode="numeric"
                   autocomplete="off"
                   disabled=${totals[row] === 0}
-                  aria-label=${`${nameClass(label)} ${predictedText(predicted)}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
+                  aria-label=${`${nameClass(label)} ${predictedText(predicted)}, ${row === column ? 'at least' : 'at most'}; now ${count(n)} of ${count(totals[row])}`}
                   value=${typed[place] ?? String(n)}
                   onFocus=${(/** @type {any} */ event) => event.currentTarget.select()}
                   onInput=${(/** @type {any} */ event) => onType({ ...typed, [place]: event.currentTarget.value })}

@@ -1,7 +1,7 @@
 // The limit of an edited cell, as a preference and as a sentence; nodes, routes of errors and edits in words.
 // @ts-check
 
-import { count, nameClass, percent, plural, predictedText, rowTotals } from './kit.js';
+import { count, labelText, nameClass, percent, plural, predictedText, rowTotals } from './kit.js';
 
 /** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
@@ -14,7 +14,7 @@ const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
 
 /** A class as it is written in a preference. @param {Label} label */
 export function quoted(label) {
-  const text = String(label);
+  const text = labelText(label);
   if (PLAIN.test(text)) return text;
   return `"${text.replaceAll('"', '""')}"`;
 }
@@ -67,13 +67,13 @@ export function votesText(program, node) {
   const votes = program.classes
     .map((label, side) => ({ label, n: node.votes[side] }))
     .filter(({ n }) => n > 0)
-    .map(({ label, n }) => `${n} ${label}`);
+    .map(({ label, n }) => `${count(n)} ${nameClass(label)}`);
   return votes.length ? votes.join(', ') : 'no votes yet';
 }
 
 /** "267 nonspam, 214 spam". @param {Program} program @param {number[]} sizes */
 export const sizesText = (program, sizes) =>
-  program.classes.map((label, side) => `${count(sizes[side])} ${label}`).join(', ');
+  program.classes.map((label, side) => `${count(sizes[side])} ${nameClass(label)}`).join(', ');
 
 /**
  * The errors whose routes can be shown, by their true class; with a positive class they have names.
@@ -138,11 +138,11 @@ export const advantageText = (advantage) =>
 export function nodeText(program, node) {
   const parts = [
     `Layer ${node.layer}, ${votesText(program, node)}`,
-    `${KINDS[node.kind]}${node.predicted === null ? '' : `, predicts ${node.predicted}`}`,
+    `${KINDS[node.kind]}${node.predicted === null ? '' : `, predicts ${nameClass(node.predicted)}`}`,
     `gets ${sizesText(program, node.sizes)}, reach ${percent(node.reach)}`,
   ];
   if (node.kind === 'learner') {
-    const advantages = program.classes.map((label, side) => `${label} ${advantageText(node.advantages[side])}`);
+    const advantages = program.classes.map((label, side) => `${nameClass(label)} ${advantageText(node.advantages[side])}`);
     parts.push(`advantage ${advantages.join(', ')}`);
   }
   if (node.weak) parts.push('weak');
@@ -155,7 +155,7 @@ export function nodeText(program, node) {
  * @param {Label[]} classes @returns {string[]}
  */
 export function shortNames(classes) {
-  const names = classes.map(String);
+  const names = classes.map(labelText);
   return names.map((name) => {
     let length = Math.min(2, name.length);
     while (length < name.length && names.some((other) => other !== name && other.startsWith(name.slice(0, length)))) {

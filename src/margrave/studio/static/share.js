@@ -3,7 +3,7 @@
 
 import { del, post } from './api.js';
 import { rejectedOf, totalsOf } from './matrix_counts.js';
-import { count, DownloadLink, html, Modal, Notice, plural, sentence, SmallMatrix, useRef, useState } from './kit.js';
+import { count, DownloadLink, html, Modal, Notice, plural, sentence, SmallMatrix, useEffect, useRef, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Step} Step */
@@ -15,13 +15,18 @@ export function Share({ dialog, refresh }) {
     ${open ? html`<${Box} dialog=${dialog} refresh=${refresh} close=${() => setOpen(false)} />` : null}`;
 }
 
+/** Move the focus to an element that appears. @param {HTMLElement | null} element */
+const focused = (element) => element?.focus();
+
 /** @param {{dialog: Dialog, refresh: () => Promise<void>, close: () => void}} props */
 function Box({ dialog, refresh, close }) {
   const path = `/api/dialogs/${encodeURIComponent(dialog.id)}`;
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
+  const [stopping, setStopping] = useState(false);
   /** @param {() => Promise<any>} send */
   const change = async (send) => {
+    if (busy) return;
     setBusy(true);
     try {
       await send();
@@ -32,17 +37,23 @@ function Box({ dialog, refresh, close }) {
     }
     setBusy(false);
   };
+  const stop = async () => {
+    await change(() => del(`${path}/share`));
+    setStopping(false);
+  };
   return html`<${Modal}
     title="Share this dialog"
     onClose=${close}
     actions=${
-      dialog.link
-        ? html`<button type="button" class="button-danger" disabled=${busy} onClick=${() => change(() => del(`${path}/share`))}>
-            Stop sharing
-          </button>`
-        : html`<button type="button" class="button-primary" disabled=${busy} onClick=${() => change(() => post(`${path}/share`))}>
+      !dialog.link
+        ? html`<button key="create" type="button" class="button-primary" ref=${focused} onClick=${() => change(() => post(`${path}/share`))}>
             Create a link
           </button>`
+        : stopping
+          ? html`<span>The link stops working for everybody.</span>
+            <button key="keep" type="button" class="button" ref=${focused} onClick=${() => setStopping(false)}>Keep it</button>
+            <button key="stop" type="button" class="button-danger" onClick=${stop}>Stop sharing</button>`
+          : html`<button key="ask" type="button" class="button" ref=${focused} onClick=${() => setStopping(true)}>Stop sharing</button>`
     }
   >
     <p>
@@ -64,6 +75,7 @@ function Box({ dialog, refresh, close }) {
 function Link({ link }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [copied, setCopied] = useState('');
+  useEffect(() => field.current?.focus(), []); // a link that was just made is copied next
   const copy = async () => {
     field.current?.select();
     try {

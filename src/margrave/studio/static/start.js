@@ -28,7 +28,7 @@ const WHILE_TRAINING_MS = 3000;
 function State({ line }) {
   if (line.state === 'training') return html`<${Tag}>training<//>`;
   if (line.state === 'failed') return html`<${Tag} kind="bad">not trained<//>`;
-  if (line.n_accepted > 0) return html`<${Tag} kind="good">accepted<//>`;
+  if (line.n_accepted > 0) return html`<${Tag} kind="good">certified<//>`;
   if (line.preference === null) return html`<${Tag}>ready<//>`;
   return line.met ? html`<${Tag} kind="good">met<//>` : html`<${Tag} kind="warn">not met<//>`;
 }
@@ -97,7 +97,7 @@ function ChangeBox({ line, deleting, done, close }) {
     ${
       deleting
         ? html`<p>
-          This deletes <strong>${line.title}</strong> with all its steps${line.n_accepted > 0 ? ', its accepted models' : ''}
+          This deletes <strong>${line.title}</strong> with all its steps${line.n_accepted > 0 ? ', its certified models' : ''}
           and its trained members. It cannot be undone.
         </p>`
         : html`<form onSubmit=${submit}>

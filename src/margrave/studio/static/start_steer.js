@@ -1,7 +1,7 @@
 // A new dialog, the choices: the target, the model, and further options.
 // @ts-check
 
-import { Field, Notice, count, html, labelText, percent } from './kit.js';
+import { Field, Notice, count, html, labelText, nameClass, percent } from './kit.js';
 
 /** @typedef {import('./types.js').Classes} Classes */
 /** @typedef {import('./types.js').DialogRequest} DialogRequest */
@@ -20,7 +20,7 @@ function whyPositive({ classes, positive }, chosen) {
   if (chosen === null) {
     return 'Without a positive class, limits name the classes that they are about. Choose one if it matters most to find it.';
   }
-  const name = `'${chosen}'`;
+  const name = nameClass(chosen);
   if (chosen !== positive) return `${name} is the positive class because you chose it.`;
   const own = classes.find(({ label }) => label === positive)?.count ?? 0;
   const others = classes.filter(({ label }) => label !== positive).map(({ count: n }) => n);

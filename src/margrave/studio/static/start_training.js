@@ -84,7 +84,7 @@ function Ends({ job, pending, send }) {
           disabled=${pending || asked}
           onClick=${async () => setAsked(await send(`${path}/enough`))}
         >
-          ${asked ? 'Finishing a model' : done === 1 ? 'Use this member' : `Use these ${plural(done, 'member')}`}
+          ${asked ? 'Finishing with these members' : done === 1 ? 'Use this member' : `Use these ${plural(done, 'member')}`}
         </button>`
         : null
     }

@@ -30,8 +30,8 @@ PREVIEW = """async (cases) => {
   const { limitsOf, previewOf } = await import(new URL('preview.js', location.href));
   return cases.map(({ frontier, step, limits, edits, kept, matrix }) => {
     const wanted = limits ?? limitsOf(edits, matrix);
-    const { after, reachable } = previewOf(frontier, step, wanted, kept, matrix);
-    return { counts: after.counts, reachable };
+    const found = previewOf(frontier, step, wanted, kept, matrix);
+    return found && { counts: found.after.counts, reachable: found.reachable };
   });
 }"""
 START = {"classes": ["ham", "spam"], "positive": "spam", "counts": [[90, 10, 0], [10, 70, 0]]}
@@ -112,6 +112,8 @@ def test_the_preview_of_limits_is_the_best_point_of_the_committee(show):
         assert value({"fp": fp, "fn": fn}, case["kept"], case["limits"]) == best
         assert found["reachable"] == (best[1] == 0)
     assert {found["reachable"] for found in outcomes} == {True, False}
+    # A frontier that was computed before the step does not have its curves.
+    assert show("").evaluate(PREVIEW, [{**sent[0], "step": 3}]) == [None]
 
 
 def random_edits(random, after):

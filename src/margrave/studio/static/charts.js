@@ -290,8 +290,12 @@ function drawCross(box, chart, cross, view) {
  * @param {{current: HTMLElement | null}} tip @param {(view: View) => void} zoomed
  */
 function listen(chart, handlers, tip, zoomed) {
-  // One finger scrolls the page; two fingers move and zoom the chart.
-  chart.getDom().addEventListener('touchmove', (event) => event.touches.length < 2 && event.stopPropagation(), true);
+  // One finger or the wheel scrolls the page, so ECharts, which would prevent it, is not told.
+  const dom = chart.getDom();
+  dom.addEventListener('touchmove', (event) => event.touches.length < 2 && event.stopPropagation(), true);
+  for (const wheel of ['wheel', 'mousewheel']) {
+    dom.addEventListener(wheel, (event) => !(/** @type {WheelEvent} */ (event).ctrlKey) && event.stopPropagation(), true);
+  }
   let picked = false;
   chart.on('click', (params) => {
     picked = handlers.current.pick?.(params.seriesId ?? '', params.dataIndex) ?? false;

@@ -189,6 +189,7 @@ def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
         assert (f"{told.shortfall:g}" in others) != told.met
         assert reply.strategy == "nodes"
         assert reply.preference is None
+        assert bool(reply.warnings) == (reply.after.n_errors > reply.before.n_errors)
         for other in learning(before):  # above and beside it nothing changes
             if any(mine < its for mine, its in zip(other, votes, strict=True)):
                 np.testing.assert_array_equal(

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from margrave.confusion import PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, _split, _start
+from margrave.steer import Dialog, _start, default_members
 from margrave.steer._order_statistic import samples_needed
 from margrave.table import TableEncoder
 
@@ -490,6 +490,7 @@ def same_dialog(one, other):
 
 
 NAMES = ["logistic", "logistic-quantile", "qda"]
+DEFAULT = default_members(500)
 
 
 @pytest.mark.parametrize("tune", [None, 0.3])
@@ -509,7 +510,7 @@ def test_the_provisional_matrix_is_that_of_a_dialog_with_the_members_so_far(tune
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("committee", [NAMES, PAIR])
+@pytest.mark.parametrize("committee", [NAMES, PAIR, None])
 def test_enough_members_make_the_dialog_that_they_would_make_alone(committee, n_jobs):
     told = []
     dialog = open_dialog(
@@ -519,6 +520,7 @@ def test_enough_members_make_the_dialog_that_they_would_make_alone(committee, n_
         enough=lambda: len(told[-1].finished) > 0,
     )
     assert dialog.members == told[-1].finished
+    committee = DEFAULT if committee is None else committee
     assert len(dialog.members) < len(committee)
     names = [member if isinstance(member, str) else member[0] for member in committee]
     finished = [one for name, one in zip(names, committee, strict=True) if name in dialog.members]
@@ -538,40 +540,53 @@ def test_a_training_that_is_never_enough_has_all_members():
     same_dialog(open_dialog(enough=lambda: False), open_dialog())
 
 
-class TestLargeTables:
-    @pytest.fixture(autouse=True)
-    def small_is_large(self, monkeypatch):
-        monkeypatch.setattr(_split, "LARGE", 200)
-        monkeypatch.setattr(_split, "LARGE_CLASS", 90)
+LARGE = 25_000  # 20,000 without the certification set
 
+
+def large(n=LARGE, rare=None):
+    """Rows with their numbers in the first column, and labels."""
+    n_rare = n // 2 if rare is None else rare
+    random = np.random.default_rng(0)
+    labels = random.permutation(np.repeat(["ham", "spam"], [n - n_rare, n_rare]))
+    values = random.normal(size=n) + (labels == "spam")
+    return np.column_stack([np.arange(n), values]), labels
+
+
+class TestLargeTables:
     def test_a_fifth_of_the_rows_is_tuned_on_and_all_are_trained_on(self):
-        told = []
-        dialog = open_dialog(IDS, callback=told.append)
-        assert dialog.sizes.train == 240
-        assert dialog.sizes.tune == dialog.confusion.n == 48
-        assert told[-1].total == 2 * len(PAIR)
+        told, members = [], [("bayes", GaussianNB()), ("again", GaussianNB())]
+        rows, labels = large()
+        dialog = open_dialog(rows, labels, committee=members, callback=told.append)
+        assert dialog.sizes.train == 20_000
+        assert dialog.sizes.tune == dialog.confusion.n == 4_000
+        assert told[-1].total == 2 * len(members)
         assert not tuning_ids(dialog) & certify_ids(dialog)
-        assert dialog.prefer("fn <= 10%").after.n == 48
+        assert dialog.prefer("fn <= 10%").after.n == 4_000
         assert dialog.accept().certificate_ is not None
+        assert Dialog.plan_split(rows, labels, random_state=0) == dialog.sizes
 
     def test_the_predictions_are_of_members_trained_without_the_fold(self):
-        dialog = open_dialog(IDS, committee=KNeighborsClassifier(1), certify=None)
-        assert dialog.confusion.n_errors > 0, "a neighbour that saw the row would be right"
-        build, held = set(range(N)), tuning_ids(dialog)
-        training = np.array(sorted(build - held))
-        expected = KNeighborsClassifier(1).fit(IDS[training], Y[training])
-        at = np.array(sorted(held))
-        assert dialog.confusion.n_errors == (expected.predict(IDS[at]) != Y[at]).sum()
+        rows, labels = large(20_000)
+        dialog = open_dialog(rows, labels, committee=KNeighborsClassifier(1), certify=None)
+        held = np.array(sorted(tuning_ids(dialog)))
+        training = np.delete(np.arange(20_000), held)
+        expected = KNeighborsClassifier(1).fit(rows[training], labels[training])
+        n_errors = (expected.predict(rows[held]) != labels[held]).sum()
+        assert dialog.confusion.n_errors == n_errors > 0, "a neighbour that saw them would be right"
 
-    def test_the_plan_has_the_sizes_of_the_training(self):
-        assert Dialog.plan_split(X, Y, random_state=0) == open_dialog().sizes
-
-    @pytest.mark.parametrize("few", [{"groups": np.arange(N) % 50}, {"labels": Y[: N // 2]}])
-    def test_groups_and_small_classes_are_tuned_on_all_folds(self, few):
-        labels = few.pop("labels", Y)
-        sizes = open_dialog(X[: len(labels)], labels, **few).sizes
-        assert sizes.tune == sizes.train
+    @pytest.mark.parametrize(
+        ("n", "rare", "change"),
+        [
+            (LARGE - 1_000, None, {}),
+            (20_000, 4_900, {"certify": None}),
+            (LARGE, None, {"groups": np.arange(LARGE) % 50}),
+            (LARGE, None, {"time": np.arange(LARGE)}),
+        ],
+    )
+    def test_others_are_tuned_on_all_folds(self, n, rare, change):
+        sizes = open_dialog(*large(n, rare), committee=GaussianNB(), **change).sizes
+        assert sizes.tune > sizes.train // 2
 
     def test_a_tuning_set_of_its_own_stays_apart(self):
-        sizes = open_dialog(tune=0.3).sizes
-        assert (sizes.train, sizes.tune) == (168, 72)
+        sizes = open_dialog(*large(), committee=GaussianNB(), tune=0.3).sizes
+        assert (sizes.train, sizes.tune) == (14_000, 6_000)

@@ -19,7 +19,7 @@ from margrave.studio.job_table import CANCELLED
 from margrave.studio.jobs import Handle
 from margrave.studio.problems import WENT_WRONG
 from margrave.studio.routes_tables import add_table
-from margrave.studio.store import BUSY
+from margrave.studio.store import BUSY, Store, StoreError
 from margrave.studio.uploads import ENDINGS, parquet_of
 
 TOKEN = "a-token-for-tests"  # noqa: S105
@@ -248,7 +248,7 @@ def test_the_whole_story(client):
     assert (first["met"], first["final"], first["cancelled"]) == (True, True, False)
     assert first["fp"] <= 30
     assert (read["after"], read["met"]) == (first["after"], True)
-    assert first["limits"] == [{"subject": "fp(pos)", "error": "fp", "most": 30}]
+    assert first["limits"] == [{"subject": "fp(1)", "error": "fp", "most": 30}]
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
     short = client.asked(name, "fn <= 20", strategies=CHEAP)
@@ -813,7 +813,8 @@ def test_training_shows_a_provisional_matrix_and_may_end_with_the_finished_membe
     names = ["logistic", "logistic-quantile", "qda"]
     name, job = begun(client, table, members=names)
     assert reading[0].wait(SECONDS)
-    assert client.post(f"/jobs/{job}/enough").status_code == 409  # no member is finished
+    unfinished = client.post(f"/jobs/{job}/enough")
+    assert unfinished.status_code == 409  # no member is finished
     reading[1].set()
     reached, free = first_member
     assert reached.wait(SECONDS)
@@ -829,7 +830,25 @@ def test_training_shows_a_provisional_matrix_and_may_end_with_the_finished_membe
     assert record["members"] == finished
     assert record["steps"][0]["after"] == progress["provisional"]["confusion"]
     assert f"committee={finished!r}" in client.get(f"{name}/script.py").text
-    assert client.post(f"/jobs/{job}/enough").status_code == 409  # it has ended
+    refused = client.post(f"/jobs/{job}/enough")
+    assert refused.status_code == 409  # it has ended
+    assert refused.json() != unfinished.json()
+
+
+def test_training_goes_on_if_the_store_does_not_tell_whether_it_is_enough(
+    client, table, monkeypatch
+):
+    asked = []
+
+    def unreachable(store, job):
+        asked.append(job)
+        raise StoreError("The store cannot be reached now; try again.")
+
+    monkeypatch.setattr(Store, "enough_members", unreachable)
+    name, job = begun(client, table, members=["logistic", "qda"])
+    assert ended(client, job)["state"] == "done"
+    assert asked
+    assert client.ok(name)["members"] == ["logistic", "qda"]
 
 
 def test_training_that_is_stopped_can_be_tried_again(client, table, reading):
@@ -846,7 +865,7 @@ def test_training_that_is_stopped_can_be_tried_again(client, table, reading):
     record = client.ok(name)
     assert (record["state"], record["error"]) == ("failed", CANCELLED)
     assert record["job"] is None
-    for path, body in (("undo", {}), ("read", {}), ("accept", {})):
+    for path, body in (("undo", {}), ("read", {}), ("accept", {}), ("share", {})):
         assert untrained(client.post(f"{name}/{path}", body)), path
     again = client.post(f"{name}/retry")
     assert client.finished(again)["state"] == "done"

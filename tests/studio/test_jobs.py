@@ -329,6 +329,16 @@ class TestLeases:
         second.claim(training=False)
         assert jobs.record(found(second, job))["restarted"]
 
+    def test_how_many_members_are_enough_outlives_the_process(self, store):
+        first, second = (JobTable(store, waiting=5) for _ in range(2))
+        _, job = first.begin("ann", "a dialog", None, {})
+        first.set_enough(job, 2)
+        assert store.enough_members(job.id) is None, "it does not run yet"
+        first.set_enough(first.claim(training=True), 2)
+        first.release()
+        assert second.claim(training=True).id == job.id
+        assert store.enough_members(job.id) == 2
+
     def test_a_lost_lease_ends_nothing_after_the_same_process_has_claimed_the_job_again(
         self, store
     ):

@@ -14,19 +14,23 @@ from tests.studio.page_parts import (
     button,
     cell,
     grid,
+    keep_box,
     matrix,
     matrix_card,
+    number,
     record,
+    sentence,
     table,
+    tells,
     trained,
     uploaded,
 )
 
 PREVIEW = """async (cases) => {
   const { limitsOf, previewOf } = await import(new URL('preview.js', location.href));
-  return cases.map(({ frontier, limits, edits, kept, matrix }) => {
+  return cases.map(({ frontier, step, limits, edits, kept, matrix }) => {
     const wanted = limits ?? limitsOf(edits, matrix);
-    const { after, reachable } = previewOf(frontier, wanted, kept, matrix);
+    const { after, reachable } = previewOf(frontier, step, wanted, kept, matrix);
     return { counts: after.counts, reachable };
   });
 }"""
@@ -48,8 +52,8 @@ def opened(show, dialog, view="members"):
 def previewed(page):
     """The previewed numbers of the cells, as a screen reader is told them; None where none is."""
     texts = page.locator("[data-cell]").all_text_contents()
-    found = [re.search(r"preview (\d+)", text) for text in texts]
-    return [int(match[1]) if match else None for match in found]
+    found = [re.search(r"preview ([\d,]+)", text) for text in texts]
+    return [number(match[1]) if match else None for match in found]
 
 
 def errors_of(counts):
@@ -63,12 +67,12 @@ def totals(page):
 
 
 def random_frontier(random):
-    """Two curves of the committee, and one of a member that dominates them."""
-    curves = [{"name": "member logistic", "fp": [0], "fn": [0]}]
+    """Two curves that a request tries at step 1, and one that dominates them but is not tried."""
+    curves = [{"name": "retune", "fp": [0], "fn": [0], "steps": [0, 2]}]
     for name in ("start", "reweight"):
         fp = np.unique(random.integers(0, 60, random.integers(1, 30)))
         fn = np.sort(random.choice(60, len(fp), replace=False))[::-1]
-        curves.append({"name": name, "fp": fp.tolist(), "fn": fn.tolist()})
+        curves.append({"name": name, "fp": fp.tolist(), "fn": fn.tolist(), "steps": [0, 1]})
     sizes = {"positive": "spam", "negative": "ham", "n_positive": 80, "n_negative": 100}
     return {"curves": curves, "best": [], "hull": [], **sizes}
 
@@ -91,7 +95,7 @@ def test_the_preview_of_limits_is_the_best_point_of_the_committee(show):
         ]
         split = random.integers(0, len(drawn))
         limits = {"kept": drawn[:split], "limits": drawn[split:]}
-        cases.append({"frontier": random_frontier(random), "matrix": START, **limits})
+        cases.append({"frontier": random_frontier(random), "step": 1, "matrix": START, **limits})
     # A kept limit on the same subject as an edited one no longer holds.
     old = [[*case["kept"], {**case["limits"][0], "most": 0}] for case in cases]
     sent = [{**case, "kept": kept} for case, kept in zip(cases, old, strict=True)]
@@ -126,18 +130,53 @@ def random_edits(random, after):
     return for_api, for_page
 
 
-@pytest.mark.parametrize("kept", ["fp <= 20", "recall >= 70%, rejected <= 0"])
-def test_the_page_previews_what_the_server_does(show, user, mails_table, kept):
-    name = f"/dialogs/{trained(user, mails_table, kept)}"
-    last, frontier = user.ok(name)["steps"][-1], user.ok(f"{name}/frontier")
+@pytest.fixture
+def made(user, mails_table, request):
+    """A dialog at a step with limits or with several scores, as the parameter says."""
+    if request.param == "grown":
+        found = trained(user, mails_table, "fp <= 20", kind="program", levels=2, members=None)
+        name = f"/dialogs/{found}"
+        assert user.finished(user.post(f"{name}/program/grow", {"levels": 1}))["state"] == "done"
+    elif request.param == "before other scores":
+        name = f"/dialogs/{trained(user, mails_table)}"
+        user.asked(name, "fp <= 3", strategies=["reweight"])
+        user.ok(f"{name}/goto", {"step": 0})
+    elif isinstance(request.param, tuple):
+        own = uploaded(user, table(classes=request.param))
+        name = f"/dialogs/{trained(user, own, f'fp({request.param[1]}) <= 20')}"
+    else:
+        name = f"/dialogs/{trained(user, mails_table, request.param)}"
+    return name
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "fp <= 20",
+        "before other scores",
+        *(
+            pytest.param(one, marks=pytest.mark.full)
+            for one in (
+                "recall >= 70%, rejected <= 0",
+                "grown",
+                ("False", "True"),
+                ("1.0", "2.0"),
+            )
+        ),
+    ],
+    indirect=True,
+)
+def test_the_page_previews_what_the_server_does(show, user, made):
+    dialog, frontier = user.ok(made), user.ok(f"{made}/frontier")
+    last = dialog["steps"][dialog["position"]]
     random, cases, reads = np.random.default_rng(1), [], []
     for _ in range(15):
         for_api, edits = random_edits(random, last["after"])
-        read = user.ok(f"{name}/read", {"edits": for_api, "keep": True})
+        read = user.ok(f"{made}/read", {"edits": for_api, "keep": True})
         if read["error"] is None:  # two edits may contradict each other
             reads.append(read)
             case = {"edits": edits, "kept": last["limits"], "matrix": last["after"]}
-            cases.append({"frontier": frontier, **case})
+            cases.append({"frontier": frontier, "step": last["number"], **case})
     assert len(cases) > 5
     for found, read in zip(show("").evaluate(PREVIEW, cases), reads, strict=True):
         assert errors_of(found["counts"]) == errors_of(read["after"]["counts"])
@@ -177,21 +216,24 @@ def test_apply_reaches_the_preview(show, user, mails_table):
     limit = str(matrix(page)[0][1] // 2)
     cell(page, "ham", "spam").click()
     page.keyboard.type(limit)
-    expect(cell(page, "spam", "ham")).to_contain_text("≈")
+    expect(cell(page, "spam", "ham")).to_contain_text("preview")
     page.keyboard.press("Escape")
-    expect(grid(page)).not_to_contain_text("≈")
+    expect(grid(page)).not_to_contain_text("preview")
     page.keyboard.type(limit)
     expect(ask_button(page)).to_have_attribute("aria-disabled", "false")
+    expect(grid(page)).not_to_contain_text("≈")  # the server has answered
+    tells(sentence(page), totals(page)[0])
     expected = previewed(page)
     page.keyboard.press("Control+Enter")
     at_step(page, 1)
-    expect(grid(page)).not_to_contain_text("≈")
-    for number, preview in zip(np.ravel(matrix(page)), expected, strict=True):
-        assert preview in (None, number)
+    expect(grid(page)).not_to_contain_text("preview")
+    for n, preview in zip(np.ravel(matrix(page)), expected, strict=True):
+        assert preview in (None, n)
     assert expected[3] is not None
-    button(page, "since previous step").click()
+    button(page, "since start").click()
     page.reload()
-    expect(button(page, "since previous step")).to_have_attribute("aria-pressed", "true")
+    expect(button(page, "since start")).to_have_attribute("aria-pressed", "true")
+    button(page, "since previous step").click()
 
 
 @pytest.mark.full
@@ -228,10 +270,49 @@ def test_rejecting_up_to_a_percentage_lowers_the_errors(show, user, mails_table)
     assert (last["preference"], last["met"]) == ("rejected <= 5%", True)
     expect(field).to_have_value("5")
     field.fill("0")
-    expect(cell(page, "ham", None)).to_contain_text("≈")
+    expect(cell(page, "ham", None)).to_contain_text("preview")
     assert totals(page)[1] == 0
     button(page, Name.CLEAR).click()
     expect(field).to_have_value("5")
+    keep_box(page).click()
+    expect(field).to_have_value("0")  # no limit allows to reject
+    keep_box(page).click()
+    expect(field).to_have_value("5")
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("fp <= 20", lambda _: 0),
+        ("fp <= 20, rejected <= 5", lambda sizes: 5 / sum(sizes)),
+        ("rejected <= 3.5%, fp <= 20", lambda _: 0.035),
+        ("fp <= 20, rejected(spam) <= 4", lambda sizes: 4 / sum(sizes)),
+        ("rejected(spam) <= 10%, rejected <= 8%", lambda sizes: sizes[1] // 10 / sum(sizes)),
+    ],
+)
+def test_a_step_tells_how_many_rows_it_may_reject(user, dialog, words, most):
+    made = user.asked(f"/dialogs/{dialog}", words, keep=False, at=0)
+    sizes = [sum(row) for row in made["after"]["counts"]]
+    assert most(sizes) - 1e-5 < made["reject_percent"] / 100 <= most(sizes)
+    user.ok(f"/dialogs/{dialog}/goto", {"step": 0})
+
+
+def test_an_earlier_preview_is_not_shown_for_later_edits(show, user):
+    """With several classes only the server previews; it is slow here."""
+    table_id = uploaded(user, table(200, classes=("ash", "birch", "cedar")))
+    page = opened(show, trained(user, table_id, positive="birch"))
+    before = matrix(page)
+    cell(page, "ash", "birch").click()
+    page.keyboard.type("0")
+    expect(grid(page)).to_contain_text("≈")
+    held = []
+    page.route("**/read", lambda route: held.append(route))
+    cell(page, "cedar", "birch").click()
+    page.keyboard.type(str(before[2][1] // 2))
+    expect(grid(page)).not_to_contain_text("≈")
+    for route in held:
+        route.abort()
+    page.unroute("**/read")
 
 
 @pytest.mark.full

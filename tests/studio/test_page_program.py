@@ -189,6 +189,12 @@ def test_the_routes_of_errors_are_shown(program, user):
     drawn(1)
     button(program, "All rows", exact=True).click()
     assert graph(program).get_by_role("button").all_text_contents() == shown
+    reply = user.asked(f"/dialogs/{record(user, program)['id']}", "fp <= 0, rejected <= 50%")
+    assert sum(row[-1] for row in reply["after"]["counts"]) > 0
+    program.reload()
+    at_step(program, 1)
+    expect(graph(program)).to_be_visible()
+    expect(button(program, "False positives", exact=True)).to_have_count(0)  # not those of the step
 
 
 @pytest.mark.full

@@ -1,14 +1,18 @@
 """A read-only link shows one dialog to whoever has it, and opens nothing else."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 
 import httpx
 import pytest
 from tests.studio.page_parts import table, trained, uploaded
 from tests.studio.serving import serving
 
+from margrave.studio import exports
 from margrave.studio.context import Studio
 from margrave.studio.settings import Settings
+from margrave.studio.store import Store
 
 UNIQUE = "mallory-the-unique"  # a value of the table
 VIEWS = {
@@ -144,7 +148,66 @@ def test_sharing_ends_and_begins_with_a_new_key(studio, user, dialog):
         assert guest.get(f"/api/dialogs/{dialog}").status_code == 200
 
 
-def test_only_a_trained_dialog_of_ones_own_is_shared(user, dialog):
+def test_a_reader_is_not_told_of_guarantees_in_other_dialogs(studio, user):
+    mails = uploaded(user, table(rows=500, senders=("dave",)))
+    made, other = (trained(user, mails, want) for want in ("fp <= 20%", "fp <= 61%"))
+    assert user.post(f"/dialogs/{made}/share").status_code == 200
+    before = user.ok(f"/dialogs/{made}")["left"]
+    accepting = user.post(f"/dialogs/{other}/accept", {"confidence": 0.8})
+    assert user.finished(accepting)["state"] == "done"
+    own = user.ok(f"/dialogs/{made}")
+    with reader(studio, key_of(user, made)) as guest:
+        seen = guest.get(f"/api/dialogs/{made}").json()
+    assert "61%" in own["left"]
+    assert "61%" not in seen["left"]
+    assert seen["left"] not in ("", before), "what is left is told"
+    assert seen["used_up"] == own["used_up"]
+
+
+def test_reports_for_readers_take_no_place_of_the_owner(user, dialog, guest, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(*_):
+        begun.set()
+        assert free.wait(60)
+        return "report"
+
+    monkeypatch.setattr(exports, "report", slow)
+    path = f"/api/dialogs/{dialog}/report.html"
+    with ThreadPoolExecutor(9) as pool:
+        try:
+            reading = [pool.submit(guest.get, path) for _ in range(8)]
+            assert begun.wait(60)
+            refused = next(as_completed(reading, timeout=60)).result()
+            assert refused.status_code == 429
+            own = pool.submit(user.http.get, path)
+            assert wait([own], timeout=0.5).not_done, "it has a place, and waits for its turn"
+        finally:
+            free.set()
+        assert own.result().status_code == 200
+
+
+def test_keys_that_take_long_to_look_up_keep_nobody_else_waiting(studio, user, dialog, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(*_):
+        begun.set()
+        assert free.wait(60)
+
+    monkeypatch.setattr(Store, "share_of", slow)
+    n = 50  # more than there are threads for requests
+    with reader(studio, "wrong") as guest, ThreadPoolExecutor(n) as pool:
+        try:
+            answers = [pool.submit(guest.get, f"/api/dialogs/{dialog}") for _ in range(n)]
+            assert begun.wait(60)
+            assert user.get("/dialogs", timeout=20).status_code == 200
+            assert not any(answer.done() for answer in answers)
+        finally:
+            free.set()
+        assert {answer.result().status_code for answer in answers} <= {403, 429}
+
+
+def test_what_does_not_exist_is_not_shared(user):
     assert user.post("/dialogs/none/share").status_code == 404
     assert user.http.delete("/api/dialogs/none/share").status_code == 404
 

@@ -153,7 +153,7 @@ def _roles(outcome: Outcome) -> str:
         ["Train", f"{parts.train:,}", f"the {learner} trained on these rows"],
         ["Tune", f"{parts.tune:,}", f"the tuning set: {scored}"],
         ["Certify", f"{parts.certify:,}",
-         f"the certification set: these rows neither trained nor tuned the model; {certified}"],
+         f"the certification set, which training and steering did not use: {certified}"],
         ["Test", "0", "rows that you label from now on: <code>margrave check</code> checks the "
          "guarantee on them"],
     ]  # fmt: skip

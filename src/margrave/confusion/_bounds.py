@@ -198,7 +198,8 @@ class Bound:
         labels : tuple of str
         """
         positive = (str(matrix.positive),) if self.of_positive else ()
-        return self.word, self.labels or positive
+        at = (_find_class(label, matrix.classes, self) for label in self.labels)
+        return self.word, tuple(str(matrix.classes[place]) for place in at) or positive
 
     def cells(self, matrix: Matrix) -> tuple[Flags, Flags]:
         """Give the cells that the bound limits, and the cells that they are a fraction of.

@@ -315,8 +315,9 @@ class Certificate:
             f"With confidence {self.confidence:.9g}, on new samples drawn like the certification "
             "set:",
             *(f"  {guarantee}" for guarantee in self.guarantees),
-            f"Measured on the certification set, {self.confusion.n:,} samples that neither trained "
-            f"nor tuned this model (certificate {self.number} on them, by {self.route}):",
+            f"Measured on the certification set, {self.confusion.n:,} samples that training and "
+            "steering did not use; the certified decision was set on them (certificate "
+            f"{self.number} on them, by {self.route}):",
             *(f"  {line}" for line in str(self.confusion).splitlines()),
         ]
         if self.changes:

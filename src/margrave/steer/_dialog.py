@@ -264,8 +264,8 @@ class Dialog(Saved):
         tune : float in (0, 1), default=None
             Fraction of the samples outside the certification set that is the tuning set, on which
             no member is trained. None uses out-of-fold predictions for all of these samples, or
-            for a fifth of them from 20,000 samples on (with 5,000 of each class, and without
-            groups or a time); for ``committee="martingale"``, None is 0.4.
+            for a fifth of them if they are 20,000 or more, with 5,000 or more of each class, and
+            without groups or a time; for ``committee="martingale"``, None is 0.4.
         certify : "auto", float in (0, 1), (X, y) or None, default="auto"
             Fraction of the samples in the certification set, or a certification set of your own.
             "auto" is 0.2, or up to 0.4 if `guarantee` needs it. None keeps nothing apart.
@@ -622,7 +622,7 @@ class Dialog(Saved):
         first, second = (self._history.replies[step] for step in steps)
         changed = np.flatnonzero(first.candidate.predictions != second.candidate.predictions)
         rows_first, rows_second = (
-            describe_rows(changed, self._history.replies[step], self._data, self._base(step)[1])
+            describe_rows(changed, self._history.replies[step], self._data, self._base_data(step))
             for step in steps
         )
         return Comparison(first, second, rows_first, rows_second)
@@ -662,7 +662,7 @@ class Dialog(Saved):
         True
         """
         position = self.position  # read once: another thread may add a step
-        reply, votes_data = self._history.replies[position], self._base(position)[1]
+        reply, votes_data = self._history.replies[position], self._base_data(position)
         return select_rows_of_cell(reply, self._data, votes_data, true, predicted, rejected)
 
     def tuning_samples(self) -> Any:
@@ -869,8 +869,9 @@ class Dialog(Saved):
         """Compute the reply to a request without adding a step to the history.
 
         The strategies are those that :meth:`prefer` tries by default, "move" and "reject". With two
-        classes, a request for the same preference gives the same matrix. With more classes, the
-        search is shorter: it starts at the current step, and a request may find fewer errors.
+        classes, a request for the same preference gives the same matrix. With more classes, only
+        the shorter of two searches is done: it starts at the current step. The reply to a request
+        is never worse, and may have fewer errors.
 
         Parameters
         ----------
@@ -901,7 +902,7 @@ class Dialog(Saved):
         """
         parent = self._step(at)
         current = self._history.replies[parent]
-        search = self._search(wants, keep, None, parent, near=current.candidate.decision)
+        search = self._search(wants, keep, None, parent, quick=True)
         return self._make_reply(search, current.after, next(search.run()))
 
     def _search(
@@ -911,19 +912,20 @@ class Dialog(Saved):
         strategies: Sequence[str | Strategy] | None,
         parent: int,
         stop: Callable[[], bool] | None = None,
-        near: Decision | None = None,
+        quick: bool = False,
     ) -> Search:
         """Prepare the search of a request at a step."""
         allowed = get_strategies(strategies, "Dialog.prefer")
         current = self._history.replies[parent]
         preference = self._wanted(wants, keep, current)
-        base, data = self._base(parent)
-        scored = current.candidate
-        known = [base] if scored.scorer is base.scorer else [base, scored]
         before = current.preference if keep else None
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
-        return Search(preference, data, known, allowed, stop, kept, near)
+        data, known = self._base_data(parent), self._known(parent)
+        starts: list[Decision | None] = [current.candidate.decision]
+        if data.k > 2 and not quick:
+            starts.insert(0, None)  # the quick search remains: no reply is worse than its preview
+        return Search(preference, data, known, allowed, stop, kept, starts)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""
@@ -1022,7 +1024,9 @@ class Dialog(Saved):
                 code="no_positive",
                 classes=self.classes,
             )
-        return dialog_frontier(data, [reply.candidate for reply in self.history], label)
+        candidates = [reply.candidate for reply in self.history]
+        known = [self._known(step) for step in range(len(candidates))]
+        return dialog_frontier(data, candidates, known, label)
 
     def support(self, confidence: float = 0.95) -> str:
         """Describe which limits the certification set is large enough to guarantee.
@@ -1615,16 +1619,25 @@ class Dialog(Saved):
         if self._path is not None:
             self.save(self._path)
 
-    def _base(self, at: int) -> tuple[Candidate, TuningData]:
-        """Return what a search at a step begins with: the last program, or the start."""
+    def _known(self, at: int) -> list[Candidate]:
+        """Return the candidates whose scores a search at a step tries first."""
+        base, current = (self._history.replies[step].candidate for step in (self._base(at), at))
+        return [base] if current.scorer is base.scorer else [base, current]
+
+    def _base(self, at: int) -> int:
+        """Return the step that a search at a step begins with: the last program, or the start."""
         history = self._history
         while at and history.replies[at].strategy not in (NODES, GROW):
             at = history.parents[at]
-        candidate, data = history.replies[at].candidate, self._data
-        if at == 0:
-            return candidate, data
-        committee = candidate.scorer.committee
-        return candidate, replace(data, committee=committee, raw=committee.raw(data.X.X))
+        return at
+
+    def _base_data(self, at: int) -> TuningData:
+        """Return the tuning set with the committee that a search at a step begins with."""
+        base, data = self._base(at), self._data
+        if base == 0:
+            return data
+        committee = self._history.replies[base].candidate.scorer.committee
+        return replace(data, committee=committee, raw=committee.raw(data.X.X))
 
 
 class StoppedError(MargraveError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -44,6 +44,9 @@ class Curve:
         The largest fractions of the negatives and of the positives between neighbouring thresholds
         that are not listed; (0, 0) if all are. Only curves from :func:`margrave.scale.frontier`
         leave thresholds out, if there are too many different scores. Every listed count is exact.
+    steps : tuple of int
+        The steps of a dialog at which the strategy "move" tries this score. Only curves from
+        :meth:`Dialog.frontier` have any; those of the members have none.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Curve:
     fn: Ints
     thresholds: Floats
     resolution: tuple[float, float] = (0.0, 0.0)
+    steps: tuple[int, ...] = ()
 
 
 def make_curve(name: str, values: ArrayLike, positive: Flags) -> Curve:
@@ -405,10 +409,10 @@ class Frontier:
         -------
         dict
             With the keys ``schema_version``, ``positive``, ``negative``, ``n_positive`` and
-            ``n_negative``; ``curves``, a dictionary for each curve with the keys name, fp, fn and
-            thresholds; ``best``, the trade-offs that no other one dominates, each with the keys
-            name, threshold, fp and fn; and ``hull``, each vertex with the keys of a `Winner`, whose
-            ``high`` is None if it is infinite.
+            ``n_negative``; ``curves``, a dictionary for each curve with the keys name, fp, fn,
+            thresholds and steps; ``best``, the trade-offs that no other one dominates, each with
+            the keys name, threshold, fp and fn; and ``hull``, each vertex with the keys of a
+            `Winner`, whose ``high`` is None if it is infinite.
         """
         names = [curve.name for curve in self.curves]
         columns = [column.tolist() for column in self._lowest]
@@ -424,6 +428,7 @@ class Frontier:
                     "fp": curve.fp.tolist(),
                     "fn": curve.fn.tolist(),
                     "thresholds": curve.thresholds.tolist(),
+                    "steps": list(curve.steps),
                 }
                 for curve in self.curves
             ],
@@ -468,8 +473,16 @@ def _check_range(
     return float(low), float(high)
 
 
-def dialog_frontier(data: TuningData, candidates: Iterable[Candidate], positive: Any) -> Frontier:
-    """Make the frontier of a class: of the candidates' scores, and of each member alone."""
+def dialog_frontier(
+    data: TuningData,
+    candidates: Iterable[Candidate],
+    known: Sequence[Sequence[Candidate]],
+    positive: Any,
+) -> Frontier:
+    """Make the frontier of a class: of the candidates' scores, and of each member alone.
+
+    `known` has the candidates whose scores a request at each step tries.
+    """
     by_name: dict[str, Floats] = {}
     for candidate in candidates:
         if not any(candidate.scores is scores for scores in by_name.values()):
@@ -479,7 +492,18 @@ def dialog_frontier(data: TuningData, candidates: Iterable[Candidate], positive:
         by_name |= {f"member {name}": scores for name, scores in data.members_alone()}
     code = data.labels.index(positive)
     toward = {name: _score_of_class(scores, code) for name, scores in by_name.items()}
-    return Frontier.of(toward, data.committee.classes[data.codes], positive=positive)
+    frontier = Frontier.of(toward, data.committee.classes[data.codes], positive=positive)
+    curves = tuple(
+        replace(curve, steps=_steps_with(by_name[curve.name], known)) for curve in frontier.curves
+    )
+    return replace(frontier, curves=curves)
+
+
+def _steps_with(scores: Floats, known: Sequence[Sequence[Candidate]]) -> tuple[int, ...]:
+    """List the steps at which a request tries these scores."""
+    return tuple(
+        step for step, tried in enumerate(known) if any(one.scores is scores for one in tried)
+    )
 
 
 def _score_of_class(scores: Floats, code: int) -> Floats:

@@ -109,8 +109,6 @@ class Reply:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reply costs: kept limits that are missed, and a rise of the total errors."""
-        if self.preference is None or self.strategy in ("nodes", "grow"):
-            return ()
         missed = [bound for bound in self.kept if bound.slack(self.after) < 0]
         warnings = [f"'{bound}' was kept, and is missed." for bound in missed]
         before, after = self.before.n_errors, self.after.n_errors

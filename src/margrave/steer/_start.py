@@ -421,11 +421,11 @@ def start_from_table(
 
 
 def _estimator_of(committee: Any, members: list[tuple[str, Any]], trained: list[str]) -> Any:
-    """Return what was trained, unfitted; None for the default committee."""
-    if committee is None:
+    """Return what was trained, unfitted; None for the whole default committee."""
+    if committee is None and len(trained) == len(members):
         return None
     members = [(name, member) for name, member in members if name in trained]
-    if _catalogue_names(committee) is not None:
+    if committee is None or _catalogue_names(committee) is not None:
         return clone_untrained(_with_encoder(members))
     return clone_untrained(members if isinstance(committee, list | tuple | dict) else committee)
 

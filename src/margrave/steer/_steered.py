@@ -97,9 +97,9 @@ def model_card(model: Any) -> str:
         parts.append(
             f"## Guarantee\n\nWith confidence {certificate.confidence:.9g}, on new samples drawn "
             f"like the certification set:\n\n{guarantees}\n\nComputed by {certificate.route} on "
-            f"the {certificate.confusion.n:,} samples of the certification set, which neither "
-            f"trained nor tuned this model; certificate {certificate.number} on this set, issued "
-            f"{certificate.issued}.{notes}"
+            f"the {certificate.confusion.n:,} samples of the certification set, which "
+            "training and steering did not use; the certified decision was set on them. "
+            f"Certificate {certificate.number} on this set, issued {certificate.issued}.{notes}"
         )
         parts.append(
             "## Measured on the certification set\n\n"

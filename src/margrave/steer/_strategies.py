@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -74,9 +75,9 @@ class Request:
         Whether the preference and the user allow rejected samples.
     stopped : callable
         Returns whether the user has cancelled; call it between long steps.
-    near : Decision or None
-        For more than two classes, the decision that a quick search starts from; None to search
-        from many.
+    starts : sequence of (Decision or None)
+        For more than two classes, the decisions that the searches start from, each of them a
+        candidate; None for a long search that starts from many.
     """
 
     preference: Preference
@@ -85,7 +86,7 @@ class Request:
     known: Sequence[Candidate]
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
-    near: Decision | None = None
+    starts: Sequence[Decision | None] = (None,)
 
     def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
         """Make a candidate of a scorer, with the best decision on its scores."""
@@ -126,8 +127,8 @@ class MoveThreshold:
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that rejects nothing."""
-        for known in request.known:
-            decision = best_decision(request.objective, known.scores, request.near)
+        for known, near in product(request.known, request.starts):
+            decision = best_decision(request.objective, known.scores, near)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -138,8 +139,8 @@ class RejectCloseCalls:
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that may reject."""
-        for known in request.known if request.may_reject else ():
-            decision = best_rejecting_decision(request.objective, known.scores, request.near)
+        for known, near in product(request.known if request.may_reject else (), request.starts):
+            decision = best_rejecting_decision(request.objective, known.scores, near)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -206,7 +207,11 @@ def _strictest_class(request: Request) -> int:
 
 
 class Retune:
-    """Retune the members that have ``tune``: logistic regressions and martingale programs."""
+    """Retune the members that have ``tune``: logistic regressions and martingale programs.
+
+    Members that were trained on the tuning set are trained on it again. In a large table it is a
+    fifth of the training samples, so they may be weaker; the comparison counts this.
+    """
 
     name, slow, rejects = "retune", True, False
 
@@ -269,7 +274,7 @@ def _tune_on(
 ) -> Any:
     """Tune a member on some samples of the tuning set.
 
-    Where the tuning set is also the training set, the member is trained on some of these samples
+    Where the members were trained on the tuning set, the member is trained on some of these samples
     and tuned on the others, then trained on all of them with the tuned hyperparameters.
     """
     labels = data.committee.classes[data.codes]
@@ -421,7 +426,7 @@ class Search:
         Returns whether the user has cancelled.
     kept : tuple of Bound, optional
         Bounds of an earlier request, which have priority over the others.
-    near : Decision, optional
+    starts : sequence of (Decision or None), optional
         As in `Request`.
     """
 
@@ -433,13 +438,13 @@ class Search:
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
         kept: tuple[Bound, ...] = (),
-        near: Decision | None = None,
+        starts: Sequence[Decision | None] = (None,),
     ) -> None:
         self.wanted, self.strategies, self.kept = wanted, strategies, kept
         self.objective: Objective = replace(data.objective(wanted), first=kept)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
-            wanted, data, self.objective, known, rejecting, stopped or _never, near
+            wanted, data, self.objective, known, rejecting, stopped or _never, starts
         )
         self.best: Candidate | None = None
         self.fast: Candidate | None = None

@@ -89,7 +89,9 @@ class TuningData:
     X : Rows
         The encoded samples, as the members take them.
     trained_on : bool
-        Whether the tuning set is also the training set; its predictions are then out-of-fold.
+        Whether the members were trained on the tuning set; its predictions are then out-of-fold.
+        In a large table it is only a part of the training set: retuned members have less to train
+        on.
     used : UsedRows
         The rows that the members were trained on, as far as they are known, and the tuning set.
     in_time : bool

@@ -73,7 +73,10 @@ class Studio:
 
     @contextmanager
     def exporting(self, owner: str) -> Iterator[None]:
-        """Make one file of a model at a time; only a few requests may wait in their threads."""
+        """Make one file of a model at a time; only a few requests may wait in their threads.
+
+        Those who read a link count as another user than the owner of the dialog.
+        """
         with self._turn:
             if self._exporters[owner] >= _EXPORTS_OF_USER:
                 raise TooMany("Other files of yours are being made; wait until they are done.")
@@ -133,7 +136,7 @@ class Studio:
             "can_redo": bool(row.undone),
             "steps": steps,
             "accepted": accepted,
-            "left": describe_left(certify, account, left),
+            "left": describe_left(certify, account, left, tells_uses=not reads_only),
             "used_up": left == 0,
             "opened": opened,
             "job": None if job is None else self.jobs.record(job),
@@ -151,23 +154,29 @@ class Studio:
         return None if key is None else f"{self.settings.addresses()[-1]}#/s/{dialog_id}/{key}"
 
 
-def describe_left(certify: Record | None, account: Account | None, fraction: float) -> str:
-    """Describe what is left of the certification data, and what has used them."""
+def describe_left(
+    certify: Record | None, account: Account | None, fraction: float, *, tells_uses: bool
+) -> str:
+    """Describe what is left of the certification data, and what has used them.
+
+    Who has a read-only link is not told the uses, since those of other dialogs are among them.
+    """
     if certify is None or account is None:
         return "There is no certification set, so no model can be certified."
     rows = f"{certify['n']:,} rows"
     if not account.uses:
         return f"No guarantee has used the certification set ({rows})."
-    uses = f"Guarantees on the rows of this table: {'; '.join(map(str, account.uses))}."
     if account.used_up:
-        return (
-            f"The certification set ({rows}) is used up: another guarantee needs new labelled "
-            f"rows. {uses}"
+        left = (
+            f"The certification set ({rows}) is used up: another guarantee needs new labelled rows."
         )
-    return (
-        f"{fraction:.0%} of the error probability of the certification set ({rows}) is left for "
-        f"another guarantee. {uses}"
-    )
+    else:
+        left = (
+            f"{fraction:.0%} of the error probability of the certification set ({rows}) is left "
+            "for another guarantee."
+        )
+    uses = f" Guarantees on the rows of this table: {'; '.join(map(str, account.uses))}."
+    return left + uses if tells_uses else left
 
 
 def get_studio(request: Request) -> Studio:

@@ -9,6 +9,7 @@ dialog's read-only link may read the views of this dialog, and nothing else.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -36,6 +37,7 @@ FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; san
 
 _YEAR = 365 * 24 * 3600
 _PEERS = 10_000  # addresses for which wrong tokens are counted
+_LOOKUPS = 4  # keys of links that are looked up at the same time
 _SHARED = re.compile(r"/api/dialogs/([A-Za-z0-9_-]+)(?:/([a-z.]+))?\Z")
 SHARED_VIEWS = ("compare", "frontier", "members", "program", "report.html", "winners")
 """The views of a dialog that its read-only link shows, besides its steps; none has its rows."""
@@ -118,6 +120,8 @@ class Guard:
         self._clock = clock
         self._throttles: OrderedDict[str, Throttle] = OrderedDict()  # by the client's address
         self._known: set[str] = set()  # users that are in the store
+        # Wrong keys of links wait for each other, and leave the threads to all other requests.
+        self._lookups = asyncio.Semaphore(_LOOKUPS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, or respond to it."""
@@ -212,7 +216,8 @@ class Guard:
         match = _SHARED.match(request.route)
         if request.method != "GET" or match is None or match[2] not in (None, *SHARED_VIEWS):
             raise Refusal(403, "This link shows one dialog, without changes and without its rows.")
-        shared = await run_in_threadpool(self.users.share_of, match[1])
+        async with self._lookups:
+            shared = await run_in_threadpool(self.users.share_of, match[1])
         key = secrets.token_urlsafe(32) if shared is None else shared[1]
         same = self._is_same(request.header("x-margrave-share"), key, request.peer)
         if shared is None or not same:

@@ -257,7 +257,8 @@ class JobTable:
         """Whether the process of a running job has not extended its lease for some seconds."""
         if job.state != "running" or job.expires is None:
             return False
-        return job.expires - LEASE + SILENCE < now()
+        with self.store.read() as session:
+            return job.expires - LEASE + SILENCE < self._clock(session)
 
     def release(self) -> None:
         """Let another process, or the next start of the studio, begin this one's jobs again."""

@@ -206,7 +206,10 @@ class Jobs:
 
     def enough(self, job: JobRow) -> None:
         """End a training with the members that are finished now, or a few more."""
-        progress = self.record(job)["progress"] or {}
+        record = self.record(job)
+        if record["kind"] != TRAIN or record["state"] != "running":
+            raise Conflict("Only a training that is running can end with fewer members.")
+        progress = record["progress"] or {}
         states = [member["state"] for member in progress.get("members") or ()]
         n_finished = states.count("done")
         if not n_finished:

@@ -15,7 +15,7 @@ class Node(View):
     """A node of a program, with its local matrix on the tuning set.
 
     `outcomes` counts the rows that pass through it, by their class (row) and by the class that the
-    end of their path predicts (column).
+    end of their path predicts (column); of a rejected row, by its votes.
     """
 
     id: str

@@ -13,7 +13,7 @@ from margrave.app.samples import match_label
 from margrave.app.tables import csv_text
 from margrave.steer import Comparison, Dialog, Frontier, GuaranteeError
 from margrave.studio import exports, views
-from margrave.studio.context import StudioParameter, UserParameter
+from margrave.studio.context import ReadsOnlyParameter, StudioParameter, UserParameter
 from margrave.studio.guard import attachment
 from margrave.studio.problems import problem_record
 from margrave.studio.programs import Program
@@ -171,10 +171,12 @@ def as_script(dialog: str, studio: StudioParameter, user: UserParameter) -> Resp
 
 
 @router.get("/report.html", response_class=Response, responses=_file("text/html"))
-def report(dialog: str, studio: StudioParameter, user: UserParameter) -> Response:
+def report(
+    dialog: str, studio: StudioParameter, user: UserParameter, reads_only: ReadsOnlyParameter
+) -> Response:
     """A report on the dialog, as one page."""
     row = studio.store.dialog(user, dialog)
-    with studio.exporting(user):
+    with studio.exporting(f"link {dialog}" if reads_only else user):
         body = exports.report(studio.workspace, user, row, studio.record(user, dialog))
     return attachment("report.html", "text/html; charset=utf-8", body.encode())
 

@@ -7,6 +7,7 @@ combines several objects, its class method `of` takes them.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -105,14 +106,15 @@ class Reply(View):
     changes: list[Change]
     note: str | None
     warnings: list[str]
+    kept: list[Words] = []
     alternatives: list[Alternative]
 
 
 class ErrorLimit(View):
     """The largest number of false positives or of false negatives that a bound allows.
 
-    `subject` names the word and the class of the bound, as ``fp(spam)``: a new bound on the same
-    subject replaces it.
+    `subject` has the word of the bound and the position of its class, as ``fp(1)``: a new bound on
+    the same subject replaces it.
     """
 
     subject: str
@@ -126,6 +128,7 @@ class Step(Reply):
     `limits` has the bounds of its preference if the numbers of false positives and of false
     negatives decide whether they are met, and is null otherwise.
     `strategies` are those that were requested; null is the default.
+    `reject_percent` is the largest percentage of the rows that its preference allows to reject.
     """
 
     number: int | None
@@ -136,6 +139,7 @@ class Step(Reply):
     fp: int | None
     fn: int | None
     limits: list[ErrorLimit] | None = None
+    reject_percent: float = 0.0
 
     @classmethod
     def of(cls, reply: steer.Reply, number: int | None, parent: int | None) -> Self:
@@ -148,6 +152,7 @@ class Step(Reply):
             sentences=[] if wanted is None else sentences(wanted, reply.after),
             already=wanted is not None and wanted.met(reply.before),
             limits=error_limits(wanted, reply.after),
+            reject_percent=0.0 if wanted is None else reject_percent(wanted, reply.after),
             **_errors(reply.after),
         )
 
@@ -212,7 +217,7 @@ def error_limits(wanted: Preference | None, matrix: Confusion) -> list[ErrorLimi
         return []
     if len(matrix.classes) > 2:
         return None
-    positive = matrix.classes.index(matrix.positive)
+    positive, classes = matrix.classes.index(matrix.positive), list(map(str, matrix.classes))
     limits = []
     for bound in wanted.bounds:
         if bound.word == "rejected" and bound.at_most and not bound.limit:
@@ -224,14 +229,25 @@ def error_limits(wanted: Preference | None, matrix: Confusion) -> list[ErrorLimi
             return None
         count, size = _count(bound, matrix)
         word, labels = bound.subject(matrix)
+        places = (str(classes.index(label)) for label in labels)
         limits.append(
             ErrorLimit(
-                subject=f"{word}({', '.join(labels)})",
+                subject=f"{word}({', '.join(places)})",
                 error="fn" if true == positive else "fp",
                 most=count if bound.at_most else size - count,
             )
         )
     return limits
+
+
+def reject_percent(wanted: Preference, matrix: Confusion) -> float:
+    """The largest percentage of the rows that a preference allows to reject, rounded down."""
+    bounds = [bound for bound in wanted.bounds if bound.word == "rejected" and bound.at_most]
+    n = int(matrix.counts.sum())
+    of_all = [b.limit if b.is_fraction else Fraction(b.limit, n) for b in bounds if not b.labels]
+    of_classes = [Fraction(_count(bound, matrix)[0], n) for bound in bounds if bound.labels]
+    least = min([*of_all, sum(of_classes)] if of_classes else of_all, default=0)
+    return math.floor(100_000 * least) / 1000
 
 
 def step_record(reply: steer.Reply, number: int | None, parent: int | None) -> Record:
@@ -309,11 +325,12 @@ class Comparison(View):
 
 
 class Curve(View):
-    """The trade-offs of one strategy."""
+    """The trade-offs of one strategy; `steps`: those from which a request tries its thresholds."""
 
     name: str
     fp: list[int]
     fn: list[int]
+    steps: list[int]
 
 
 class Best(View):

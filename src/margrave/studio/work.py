@@ -15,7 +15,7 @@ from margrave.steer import Dialog, GuaranteeError, Progress
 from margrave.studio import views
 from margrave.studio.jobs import Handle
 from margrave.studio.problems import problem_record
-from margrave.studio.store import JobRow
+from margrave.studio.store import JobRow, StoreError
 from margrave.studio.workspace import Live, Workspace
 
 
@@ -67,7 +67,10 @@ def _train_dialog(
         handle.progress(progress.done, progress.total, text, members or None, provisional)
 
     def enough() -> bool:
-        wanted = workspace.store.enough_members(job.id)
+        try:
+            wanted = workspace.store.enough_members(job.id)
+        except StoreError:  # the training goes on, and asks again after the next member
+            return False
         return wanted is not None and len(finished) >= wanted
 
     dialog = Dialog.from_data(

@@ -6,9 +6,6 @@ import { html } from './kit.js';
 const MOST = 20;
 const STEP = 0.5;
 
-/** The percentage of rows that a preference allows to reject; 0 if it does not say. @param {string} preference */
-export const allowedPercent = (preference) => Number(/(?:^|, )rejected <= ([\d.]+)%/.exec(preference)?.[1] ?? 0);
-
 /** @param {{value: number, still: boolean, change: (value: number) => void}} props */
 export function RejectSlider({ value, still, change }) {
   /** @param {any} event */

@@ -1,32 +1,17 @@
 // What edited limits would lead to, found on the frontier that the page has, before any request. No page.
 // @ts-check
 
-import { labelText } from './kit_format.js';
-
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./types.js').ErrorLimit} ErrorLimit */
 /** @typedef {import('./types.js').Frontier} Frontier */
-/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
-/** The matrix that limits would lead to; `reachable`: it meets all of them. @typedef {{after: Matrix, reachable: boolean}} Outcome */
+/**
+ * The matrix that limits would lead to. `reachable`: it meets all of them; `approximate`: a request may differ.
+ * @typedef {{after: Matrix, reachable: boolean, approximate: boolean}} Outcome
+ */
 
-export const MEMBER = 'member ';
-
-/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
-export const isMember = (name) => name.startsWith(MEMBER);
-
-/** The number of the rejected rows of a matrix. @param {Matrix} matrix */
-export const rejectedOf = ({ counts }) => counts.reduce((sum, row) => sum + row[row.length - 1], 0);
-
-/** The false positives and the false negatives of a class against all others. @param {Matrix} matrix @param {Label} label */
-export function errorsOf({ classes, counts }, label) {
-  const at = classes.indexOf(label);
-  const others = classes.map((_, place) => place).filter((place) => place !== at);
-  return {
-    fp: others.reduce((sum, row) => sum + counts[row][at], 0),
-    fn: others.reduce((sum, column) => sum + counts[at][column], 0),
-  };
-}
+/** What stands before a previewed number: "≈" if a request may differ. @param {Outcome | null} outcome */
+export const markOf = (outcome) => (outcome ? (outcome.approximate ? '≈' : '→') : '');
 
 /**
  * The edits of a matrix of two classes as limits of the two kinds of errors. A percentage has at most three
@@ -34,15 +19,16 @@ export function errorsOf({ classes, counts }, label) {
  * @param {Edits} edits @param {Matrix} matrix @returns {ErrorLimit[] | null} null if an edit limits rejected rows
  */
 export function limitsOf(edits, { classes, positive, counts }) {
+  const side = classes.findIndex((label) => label === positive);
   const limits = Object.entries(edits).map(([key, { value, percent }]) => {
     const [row, column] = key.split(',').map(Number);
     if (column === classes.length) return null;
     const total = counts[row].reduce((sum, n) => sum + n, 0);
     const exact = percent ? (Math.round(value * 1000) * total) / 100_000 : value;
-    const error = /** @type {"fp" | "fn"} */ (classes[row] === positive ? 'fn' : 'fp');
+    const error = /** @type {"fp" | "fn"} */ (row === side ? 'fn' : 'fp');
     return row === column
-      ? { subject: `correct(${labelText(classes[row])})`, error, most: total - Math.ceil(exact) }
-      : { subject: `${error}(${labelText(positive)})`, error, most: Math.floor(exact) };
+      ? { subject: `correct(${row})`, error, most: total - Math.ceil(exact) }
+      : { subject: `${error}(${side})`, error, most: Math.floor(exact) };
   });
   return limits.includes(null) ? null : /** @type {ErrorLimit[]} */ (limits);
 }
@@ -50,10 +36,10 @@ export function limitsOf(edits, { classes, positive, counts }) {
 /**
  * The point that a request for these limits reaches by moving the threshold: the one with the fewest errors
  * that meets them, otherwise the nearest one. The kept limits come first, as in a request.
- * @param {Frontier} frontier @param {ErrorLimit[]} limits the edited ones @param {ErrorLimit[]} kept the earlier ones
+ * @param {Frontier} frontier @param {number} step the current one @param {ErrorLimit[]} limits the edited ones @param {ErrorLimit[]} kept the earlier ones
  * @param {Matrix} matrix @returns {Outcome}
  */
-export function previewOf(frontier, limits, kept, matrix) {
+export function previewOf(frontier, step, limits, kept, matrix) {
   const subjects = limits.map(({ subject }) => subject);
   const first = kept.filter(({ subject }) => !subjects.includes(subject));
   /** @param {ErrorLimit[]} some @param {number} fp @param {number} fn */
@@ -61,7 +47,7 @@ export function previewOf(frontier, limits, kept, matrix) {
     some.reduce((sum, { error, most }) => sum + Math.max(0, (error === 'fp' ? fp : fn) - most), 0);
   let best = [Infinity, Infinity, Infinity];
   let [bestFp, bestFn] = [0, 0];
-  for (const curve of frontier.curves.filter(({ name }) => !isMember(name))) {
+  for (const curve of frontier.curves.filter(({ steps }) => steps.includes(step))) {
     curve.fp.forEach((fp, place) => {
       const fn = curve.fn[place];
       const priority = missed(first, fp, fn);
@@ -76,5 +62,5 @@ export function previewOf(frontier, limits, kept, matrix) {
     const right = (row === side ? frontier.n_positive : frontier.n_negative) - wrong;
     return row === 0 ? [right, wrong, 0] : [wrong, right, 0];
   });
-  return { after: { ...matrix, counts }, reachable: best[1] === 0 };
+  return { after: { ...matrix, counts }, reachable: best[1] === 0, approximate: true };
 }

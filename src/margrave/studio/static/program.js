@@ -68,7 +68,10 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const [walk, setWalk] = useState(/** @type {Walking | null} */ (null));
   const routes = useMemo(() => routesOf(program), [program.classes.join(), program.positive]);
-  const [route, setRoute] = useState(/** @type {Route | null} */ (null));
+  const [chosenRoute, setRoute] = useState(/** @type {Route | null} */ (null));
+  const step = stepOf(dialog, program.step);
+  const rejects = step?.after.counts.some((row) => row[program.classes.length] > 0) ?? false;
+  const route = rejects ? null : chosenRoute;
   const asked = useRef(false);
   const two = program.classes.length === 2;
   const even = program.n_levels % 2 === 0;
@@ -98,7 +101,6 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
   /** @param {ProgramNode} node */
   const skip = (node) => setWalk((now) => now && { ...now, done: [...now.done, keyOf(node)] });
 
-  const step = stepOf(dialog, program.step);
   const edited = step && program.step === dialog.position ? editText(program, step) : null;
   const words = edited?.join(' ');
   useEffect(() => {
@@ -133,7 +135,11 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
         the side of its prediction; the class with the most votes wins. ${two ? TIES[even ? 'even' : 'odd'] : ''}
       </p>
     </div>
-    <${Routes} routes=${routes} route=${route} onRoute=${setRoute} />
+    ${rejects
+      ? html`<p class="muted small">
+          This step rejects rows. The program counts them by their votes, so the routes of the errors are not shown.
+        </p>`
+      : html`<${Routes} routes=${routes} route=${chosenRoute} onRoute=${setRoute} />`}
     <${Sides} program=${program} />
     <${ProgramGraph} program=${program} route=${route} chosen=${shown ? keyOf(shown) : null} onChoose=${choose} />
     <${GraphLegend} program=${program} route=${route} />

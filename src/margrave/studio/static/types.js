@@ -69,18 +69,19 @@
  */
 
 /**
- * The most false positives or false negatives that a bound allows; `subject`: the word and the class of the
- * bound, such as "fp(spam)". A new bound on the same subject replaces it.
+ * The most false positives or false negatives that a bound allows; `subject`: the word and the position of the
+ * class, such as "fp(1)". A new bound on the same subject replaces it.
  * @typedef {{subject: string, error: "fp" | "fn", most: number}} ErrorLimit
  */
 
 /**
- * `number` and `parent` are null in a reply that is not yet final.
+ * `number` and `parent` are null in a reply that is not yet final; `kept`: the earlier limits, which had priority.
  * @typedef {{number: number | null, parent: number | null, preference: string | null,
  *   already: boolean, sentences: string[], strategy: string, strategies: string[] | null, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, n_candidates: number, cancelled: boolean, final: boolean,
  *   after: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
- *   limits: ErrorLimit[] | null, note: string | null, warnings: string[], alternatives: Alternative[]}} Reply
+ *   limits: ErrorLimit[] | null, reject_percent: number, note: string | null, warnings: string[], kept: string[],
+ *   alternatives: Alternative[]}} Reply
  */
 
 /** @typedef {Reply & {number: number, parent: number | null}} Step */
@@ -142,8 +143,9 @@
 /** @typedef {{name: string, fp: number, fn: number, low: number, high: number | null}} Winner */
 
 /**
+ * `steps` of a curve: the steps from which a request tries its thresholds.
  * @typedef {{positive: Label, negative: Label | null, n_positive: number, n_negative: number,
- *   curves: {name: string, fp: number[], fn: number[]}[],
+ *   curves: {name: string, fp: number[], fn: number[], steps: number[]}[],
  *   best: {fp: number, fn: number, name: string}[], hull: Winner[]}} Frontier
  */
 

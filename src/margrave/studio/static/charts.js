@@ -6,8 +6,8 @@ import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMot
 
 /**
  * The colours of charts in the current theme.
- * @typedef {{paper: string, surface: string, raised: string, ink: string, muted: string,
- *   line: string, accent: string, good: string, bad: string, warn: string, font: string}} Colours
+ * @typedef {{surface: string, raised: string, ink: string, muted: string, line: string, accent: string,
+ *   bad: string, font: string}} Colours
  */
 
 /**
@@ -66,16 +66,13 @@ export function useWidth() {
 
 /** @returns {Colours} */
 const colours = () => ({
-  paper: token('--paper'),
   surface: token('--surface'),
   raised: token('--raised'),
   ink: token('--ink'),
   muted: token('--muted'),
   line: token('--line'),
   accent: token('--accent'),
-  good: token('--good'),
   bad: token('--bad'),
-  warn: token('--warn'),
   font: token('--font'),
 });
 

@@ -264,7 +264,12 @@ def matrix(page: Page) -> list[list[int]]:
     """The counts of the large matrix, as a screen reader is told them."""
     rows = grid(page).get_by_role("row").all()
     texts = [row.get_by_role("gridcell").all_text_contents() for row in rows[1:]]
-    return [[int(re.search(r": (\d+) of ", text)[1]) for text in row] for row in texts]
+    return [[number(re.search(r": ([\d,]+) of ", text)[1]) for text in row] for row in texts]
+
+
+def number(text: str) -> int:
+    """A count as the page writes it."""
+    return int(text.replace(",", ""))
 
 
 def step(page: Page, number: int) -> Locator:

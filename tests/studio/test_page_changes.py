@@ -128,6 +128,68 @@ def test_changed_rows_are_filtered_sorted_and_downloaded(user, steps, at):
     assert all(row["predicted"] not in ("", row["true"]) for row in rows)
 
 
+def test_escape_closes_the_drawer_from_outside_and_the_last_opener_gets_the_focus(steps, at):
+    """What has the focus is above the drawer."""
+    page = at(4)
+    button(reply(page), SHOW).click()
+    settled(page)
+    for number in (2, 3):
+        compare_button(page, number).click()
+    opener = button(page.get_by_role("region", name=Name.COMPARISON, exact=True), SHOW)
+    opener.focus()
+    low, top = (part.bounding_box() for part in (opener, drawer(page)))
+    assert low["y"] + low["height"] <= top["y"]
+    opener.click()
+    tells(drawer(page).get_by_role("heading"), 2, 3)
+    expect(drawer(page).get_by_role("heading")).to_be_focused()
+    step(page, 4).focus()
+    page.keyboard.press("Escape")
+    expect(drawer(page)).to_have_count(0)
+    expect(opener).to_be_focused()
+
+
+@pytest.mark.full
+def test_another_choice_of_rows_begins_at_its_first_page(user, steps, at):
+    """No page beyond the end of the rows is ever asked for."""
+    page = at(2)
+    asked = []
+    page.on("request", lambda request: "/rows?" in request.url and asked.append(request.url))
+    page.get_by_role("tab", name=Name.MEMBERS).click()
+    shown = panel(page, Name.MEMBERS)
+    shown.get_by_label("True class").select_option("any")
+    shown.get_by_label("Predicted class").select_option("any class")
+    for _ in range(3):
+        shown.get_by_role("button", name="More").click()
+        expect(shown.locator("[aria-busy=true]")).to_have_count(0)
+    tells(shown.locator(".pages span"), 76)
+    asked.clear()
+    with page.expect_response("**/rows?*"):
+        shown.get_by_label("Predicted class").select_option("none (rejected)")
+    expect(shown.locator("[aria-busy=true]")).to_have_count(0)
+    tells(shown.locator(".pages span"), 1)
+    assert all("offset=0" in url for url in asked)
+
+
+@pytest.mark.full
+def test_the_rows_of_a_cell_are_scrolled_to_once(user, steps, at):
+    page = at(2)
+    page.set_viewport_size({"width": 1280, "height": 600})
+    n = matrix(page)[0][0]
+    cell(page, "ham", "ham").click()
+    rows_button(page, n).click()
+    heading = page.get_by_role("heading", name="Rows in a cell")
+    expect(heading).to_be_in_viewport()
+    expect(panel(page, Name.MEMBERS).locator("[aria-busy=true]")).to_have_count(0)
+    page.evaluate("scrollTo(0, 0)")
+    expect(heading).not_to_be_in_viewport()
+    with page.expect_response("**/members"):
+        step(page, 3).click()
+    at_step(page, 3)
+    expect(panel(page, Name.MEMBERS).locator("[aria-busy=true]")).to_have_count(0)
+    expect(heading).not_to_be_in_viewport()
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_two_steps_of_the_trail_lead_to_their_rows(user, steps, at):
     page = at(3)
     compare_button(page, 2).click()
@@ -199,7 +261,9 @@ def test_a_rise_of_the_errors_is_told(user, at):
         for key in ("before", "after")
     )
     assert after > before
-    tells(reply(page).locator(".notice-warn"), before, after, f"+{after - before}")
+    tells(reply(page).locator(".reply-warning"), before, after)
+    total = page.get_by_role("region", name=Name.SUMMARY, exact=True).locator("dd").first
+    tells(total, after, f"+{after - before}")
 
 
 def test_the_trail_tells_of_rejected_rows_and_redo_leads_forward(user, at):

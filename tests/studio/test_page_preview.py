@@ -14,10 +14,14 @@ from tests.studio.page_parts import (
     button,
     cell,
     grid,
+    keep_box,
     matrix,
     matrix_card,
+    number,
     record,
+    sentence,
     table,
+    tells,
     trained,
     uploaded,
 )
@@ -48,8 +52,8 @@ def opened(show, dialog, view="members"):
 def previewed(page):
     """The previewed numbers of the cells, as a screen reader is told them; None where none is."""
     texts = page.locator("[data-cell]").all_text_contents()
-    found = [re.search(r"preview (\d+)", text) for text in texts]
-    return [int(match[1]) if match else None for match in found]
+    found = [re.search(r"preview ([\d,]+)", text) for text in texts]
+    return [number(match[1]) if match else None for match in found]
 
 
 def errors_of(counts):
@@ -212,21 +216,24 @@ def test_apply_reaches_the_preview(show, user, mails_table):
     limit = str(matrix(page)[0][1] // 2)
     cell(page, "ham", "spam").click()
     page.keyboard.type(limit)
-    expect(cell(page, "spam", "ham")).to_contain_text("≈")
+    expect(cell(page, "spam", "ham")).to_contain_text("preview")
     page.keyboard.press("Escape")
-    expect(grid(page)).not_to_contain_text("≈")
+    expect(grid(page)).not_to_contain_text("preview")
     page.keyboard.type(limit)
     expect(ask_button(page)).to_have_attribute("aria-disabled", "false")
+    expect(grid(page)).not_to_contain_text("≈")  # the server has answered
+    tells(sentence(page), totals(page)[0])
     expected = previewed(page)
     page.keyboard.press("Control+Enter")
     at_step(page, 1)
-    expect(grid(page)).not_to_contain_text("≈")
-    for number, preview in zip(np.ravel(matrix(page)), expected, strict=True):
-        assert preview in (None, number)
+    expect(grid(page)).not_to_contain_text("preview")
+    for n, preview in zip(np.ravel(matrix(page)), expected, strict=True):
+        assert preview in (None, n)
     assert expected[3] is not None
-    button(page, "since previous step").click()
+    button(page, "since start").click()
     page.reload()
-    expect(button(page, "since previous step")).to_have_attribute("aria-pressed", "true")
+    expect(button(page, "since start")).to_have_attribute("aria-pressed", "true")
+    button(page, "since previous step").click()
 
 
 @pytest.mark.full
@@ -263,10 +270,49 @@ def test_rejecting_up_to_a_percentage_lowers_the_errors(show, user, mails_table)
     assert (last["preference"], last["met"]) == ("rejected <= 5%", True)
     expect(field).to_have_value("5")
     field.fill("0")
-    expect(cell(page, "ham", None)).to_contain_text("≈")
+    expect(cell(page, "ham", None)).to_contain_text("preview")
     assert totals(page)[1] == 0
     button(page, Name.CLEAR).click()
     expect(field).to_have_value("5")
+    keep_box(page).click()
+    expect(field).to_have_value("0")  # no limit allows to reject
+    keep_box(page).click()
+    expect(field).to_have_value("5")
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("fp <= 20", lambda _: 0),
+        ("fp <= 20, rejected <= 5", lambda sizes: 5 / sum(sizes)),
+        ("rejected <= 3.5%, fp <= 20", lambda _: 0.035),
+        ("fp <= 20, rejected(spam) <= 4", lambda sizes: 4 / sum(sizes)),
+        ("rejected(spam) <= 10%, rejected <= 8%", lambda sizes: sizes[1] // 10 / sum(sizes)),
+    ],
+)
+def test_a_step_tells_how_many_rows_it_may_reject(user, dialog, words, most):
+    made = user.asked(f"/dialogs/{dialog}", words, keep=False, at=0)
+    sizes = [sum(row) for row in made["after"]["counts"]]
+    assert most(sizes) - 1e-5 < made["reject_percent"] / 100 <= most(sizes)
+    user.ok(f"/dialogs/{dialog}/goto", {"step": 0})
+
+
+def test_an_earlier_preview_is_not_shown_for_later_edits(show, user):
+    """With several classes only the server previews; it is slow here."""
+    table_id = uploaded(user, table(200, classes=("ash", "birch", "cedar")))
+    page = opened(show, trained(user, table_id, positive="birch"))
+    before = matrix(page)
+    cell(page, "ash", "birch").click()
+    page.keyboard.type("0")
+    expect(grid(page)).to_contain_text("≈")
+    held = []
+    page.route("**/read", lambda route: held.append(route))
+    cell(page, "cedar", "birch").click()
+    page.keyboard.type(str(before[2][1] // 2))
+    expect(grid(page)).not_to_contain_text("≈")
+    for route in held:
+        route.abort()
+    page.unroute("**/read")
 
 
 @pytest.mark.full

@@ -50,23 +50,28 @@ export function ChangedRows({ dialog, pair, close }) {
   const [steps, setSteps] = useState(pair);
   const [newly, setNewly] = useState(/** @type {string | null} */ (null));
   const head = useRef(/** @type {HTMLElement | null} */ (null));
+  const opener = useRef(/** @type {Element | null} */ (null));
   useEffect(() => {
-    const opener = document.activeElement;
+    opener.current = document.activeElement;
     setSteps(pair);
     setNewly(null);
     head.current?.focus();
-    return () => {
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
-    };
   }, [pair]);
+  useEffect(() => () => opener.current instanceof HTMLElement && opener.current.focus(), []);
+  useEffect(() => {
+    /** @param {KeyboardEvent} event */
+    const keys = (event) => {
+      // Elsewhere in the page, Escape ends an edit or closes a box.
+      const other = /** @type {Element} */ (event.target).closest('dialog, [role=grid], input, textarea');
+      if (event.key === 'Escape' && !other) close();
+    };
+    window.addEventListener('keydown', keys);
+    return () => window.removeEventListener('keydown', keys);
+  }, [close]);
   const root = `/api/dialogs/${encodeURIComponent(dialog.id)}/compare`;
   const page = useRows(`${root}/rows`, { ...steps, newly }, []);
   const data = /** @type {Changed | null} */ (page.data);
-  /** @param {KeyboardEvent} event */
-  const keys = (event) => {
-    if (event.key === 'Escape') close();
-  };
-  return html`<section class="drawer" aria-labelledby="drawer-head" aria-busy=${page.loading} onKeyDown=${keys}>
+  return html`<section class="drawer" aria-labelledby="drawer-head" aria-busy=${page.loading}>
     <div class="drawer-top">
       <h2 id="drawer-head" class="grow" tabindex="-1" ref=${head}>
         Rows that changed from step ${steps.first} to step ${steps.second}
@@ -100,7 +105,7 @@ export function ChangedRows({ dialog, pair, close }) {
         ${data ? `${plural(data.n_changed, 'row')} of ${count(dialog.n)} in the tuning set changed. ` : ''}
         The certainty is the fraction of rows with a smaller margin in the same step.
       </p>
-      <${PageOfRows} page=${page} label="Changed rows">
+      <${PageOfRows} page=${page} label="Changed rows" changed>
         <${Empty} title="No such rows">
           ${newly === null ? 'Both steps predict the same for all rows.' : 'Choose “All” or two other steps.'}
         <//>

@@ -7,7 +7,7 @@ import { stepOf } from './dialog_state.js';
 import { FocusChoice, fpLimit } from './frontier.js';
 import { errorNames, isMember, strategyText } from './frontier_chart.js';
 import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
-import { errorsOf } from './preview.js';
+import { errorsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */

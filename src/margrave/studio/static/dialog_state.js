@@ -4,6 +4,7 @@
 import { follow, get, link, post } from './api.js';
 import {
   announce,
+  count,
   predictedText,
   nameClass,
   sentence,
@@ -35,7 +36,7 @@ export const stepOf = (dialog, number) => dialog.steps.find((step) => step.numbe
 
 /** "nonspam predicted spam: 65 to 34". @param {Change} change */
 const changeText = ({ true: label, predicted, before, after }) =>
-  `${nameClass(label)} ${predictedText(predicted)}: ${before} to ${after}`;
+  `${nameClass(label)} ${predictedText(predicted)}: ${count(before)} to ${count(after)}`;
 
 /** A reply as text for screen readers. @param {Reply} reply */
 export function replyText(reply) {

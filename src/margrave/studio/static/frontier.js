@@ -38,6 +38,7 @@ import {
   useRef,
   useState,
 } from './kit.js';
+import { rejectedOf } from './matrix_counts.js';
 import { quoted } from './program_words.js';
 
 /** @typedef {import('./charts.js').View} View */
@@ -190,7 +191,7 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
     () => html`<${Legend} frontier=${frontier} onHot=${setHot} />
       <${Exports} dialog=${dialog} frontier=${frontier} view=${shown} title=${title} />
       <${AskBar} dialog=${dialog} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
-      ${dialog.steps.some((step) => step.after.counts.some((row) => row[row.length - 1] > 0))
+      ${dialog.steps.some((step) => rejectedOf(step.after) > 0)
         ? html`<p class="muted">
             The lines show decisions that reject nothing. A step that rejects some rows may lie below them.
           </p>`

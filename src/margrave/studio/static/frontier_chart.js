@@ -3,7 +3,7 @@
 
 import { axis, tooltip } from './charts.js';
 import { count, nameClass, predictedText, rate } from './kit.js';
-import { MEMBER, errorsOf, isMember } from './preview.js';
+import { errorsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Label} Label */
@@ -17,7 +17,10 @@ import { MEMBER, errorsOf, isMember } from './preview.js';
 
 const CURVE = 'curve-';
 
-export { isMember };
+const MEMBER = 'member ';
+
+/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
+export const isMember = (name) => name.startsWith(MEMBER);
 
 /** A strategy in words. @param {string} name */
 export function strategyText(name) {

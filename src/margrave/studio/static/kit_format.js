@@ -25,6 +25,10 @@ export const rate = (n, total) => (total > 0 ? percent(n / total) : '–');
 /** +51, −31, ±0, with a true minus sign. @param {number} n */
 export const signed = (n) => (n === 0 ? '±0' : `${n > 0 ? '+' : '−'}${count(Math.abs(n))}`);
 
+/** A difference of two fractions in percentage points: −6.3, ±0. @param {number} difference */
+export const points = (difference) =>
+  Math.abs(difference) < 5e-5 ? '±0' : `${difference > 0 ? '+' : '−'}${percent(Math.abs(difference)).slice(0, -1)}`;
+
 /** "1 row", "4,601 rows". @param {number} n @param {string} one @param {string} [many] */
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 

@@ -22,7 +22,8 @@ import { apiEdits } from './matrix_edits.js';
 import { MatrixGrid } from './matrix_grid.js';
 import { RejectSlider } from './matrix_reject.js';
 import { ReplyBox, liveText } from './matrix_reply.js';
-import { errorsOf, limitsOf, previewOf } from './preview.js';
+import { errorsOf, totalsOf } from './matrix_counts.js';
+import { limitsOf, markOf, previewOf } from './preview.js';
 import { Summary } from './summary.js';
 
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
@@ -58,7 +59,7 @@ function useReading(dialog, matrix, edits, wants, keep) {
     if (request.current?.key === key) return request.current.result;
     request.current?.control.abort();
     const control = new AbortController();
-    const result = read(dialog.id, body, control.signal).then((found) => {
+    const result = fetchReading(dialog.id, body, control.signal).then((found) => {
       if (control.signal.aborted) return null;
       setAnswered({ key, found });
       return found;
@@ -90,7 +91,7 @@ function useReading(dialog, matrix, edits, wants, keep) {
 }
 
 /** @param {string} id @param {string} body @param {AbortSignal} signal @returns {Promise<Reading | null>} */
-async function read(id, body, signal) {
+async function fetchReading(id, body, signal) {
   try {
     return await post(`/api/dialogs/${encodeURIComponent(id)}/read`, JSON.parse(body), signal);
   } catch (error) {
@@ -138,6 +139,12 @@ function ModeSwitch({ mode, choose }) {
   </div>`;
 }
 
+/** A preview in words, for screen readers. @param {Matrix} after */
+function previewText(after) {
+  const { errors, rejected } = totalsOf(after);
+  return `Preview: ${plural(errors, 'error')} in total, ${count(rejected)} rejected.`;
+}
+
 /** @param {Reply} shown */
 const placeText = ({ number }) =>
   number === null ? 'searching' : number === 0 ? 'start' : `step ${number}`;
@@ -179,14 +186,21 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     return previewOf(frontier, step.number, own, earlier, step.after);
   }, [frontier, edits, wants.length, keeps, step]);
   const previews = any && !still && !problem && !reply;
-  const exact = previews && reading?.after && (!reads || !local) ? reading.after : null;
+  const read = reads ? null : reading; // the answer to earlier edits is not shown for these
+  const approximate = dialog.classes.length > 2 || strategies !== null; // the server previews the default strategies
   const outcome = useMemo(() => {
-    if (exact) return { after: exact, reachable: reading?.met ?? true };
-    return previews && (reads || !reading?.error) ? local : null;
-  }, [exact, reading, reads, local, previews]);
+    if (!previews || read?.error) return null;
+    return read?.after ? { after: read.after, reachable: read.met ?? true, approximate } : local;
+  }, [previews, read, local, approximate]);
   useEffect(() => {
-    setPreview(outcome && { ...errorsOf(outcome.after, focus), approximate: !exact, reachable: outcome.reachable });
-  }, [outcome, exact, focus]);
+    setPreview(
+      outcome && {
+        ...errorsOf(outcome.after, focus),
+        approximate: outcome.approximate,
+        reachable: outcome.reachable,
+      },
+    );
+  }, [outcome, focus]);
   const latest = useRef({ still, problem, any, now });
   latest.current = { still, problem, any, now };
   const ask = async () => {
@@ -234,7 +248,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       start=${dialog.steps[0].after}
       previous=${outcome ? shown.after : shown.before}
       first=${shown.number === 0}
-      previewed=${outcome !== null}
+      mark=${markOf(outcome)}
     />
     <${RejectSlider} value=${reject ?? allowed} still=${still} change=${changeReject} />
     <${AskBox}
@@ -253,6 +267,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       ask=${ask}
       clear=${clear}
       outcome=${outcome}
+      told=${outcome && !reads ? previewText(outcome.after) : ''}
     />
     ${
       searching && !reply

@@ -78,8 +78,9 @@ function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
  *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
  *   strategies: string[] | null, setStrategies: (strategies: string[] | null) => void, ask: () => void,
- *   clear: () => void, outcome: Outcome | null}} props
- *   `any`: something is edited; `reads`: the server is reading it; `kept`: the limits of the current step, or ""
+ *   clear: () => void, outcome: Outcome | null, told: string}} props
+ *   `any`: something is edited; `reads`: the server is reading it; `kept`: the limits of the current step, or "";
+ *   `told`: the preview in words, when it is no longer changing
  */
 export function AskBox({
   reading,
@@ -97,6 +98,7 @@ export function AskBox({
   ask,
   clear,
   outcome,
+  told,
 }) {
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
@@ -114,6 +116,7 @@ export function AskBox({
       ${any && !wrong && !sentences.length ? html`<p class="muted">Reading…</p>` : null}
       ${!any && !wrong ? html`<p class="muted">${still ? STILL : HINT}</p>` : null}
       ${any && !wrong && outcome && !outcome.reachable ? html`<p class="ask-unreachable small">${UNREACHABLE}</p>` : null}
+      ${told ? html`<p class="hidden">${told}</p>` : null}
       ${ready && reading?.already ? html`<p class="muted small">${ALREADY}</p>` : null}
     </div>
     <div class="ask-acts">

@@ -7,6 +7,7 @@ import {
   count,
   html,
   percent,
+  points,
   nameClass,
   predictedText,
   rate,
@@ -61,10 +62,10 @@ export function cellLabel(matrix, row, column, total, before, draft, preview) {
   const n = matrix.counts[row][column];
   const kind = cellKind(matrix, row, column);
   const predicted = predictedText(kind === 'none' ? null : matrix.classes[column]);
-  const changed = before === n ? '' : `, was ${before}`;
+  const changed = before === n ? '' : `, was ${count(before)}`;
   const wanted = draft ? `, changed to ${wantedText(draft)}, not requested yet` : '';
-  const cell = `true ${nameClass(matrix.classes[row])} ${predicted}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
-  const outcome = preview === null || draft || preview === n ? '' : `, preview ${preview}`;
+  const cell = `true ${nameClass(matrix.classes[row])} ${predicted}: ${count(n)} of ${count(total)}, ${rate(n, total)}, ${KINDS[kind]}`;
+  const outcome = preview === null || draft || preview === n ? '' : `, preview ${count(preview)}`;
   return `${cell}${changed}${wanted}${outcome}, editable`;
 }
 
@@ -75,20 +76,19 @@ export function cellLabel(matrix, row, column, total, before, draft, preview) {
 function Difference({ difference, total, kind, mode }) {
   if (difference === 0) return null;
   const tone = kind === 'none' ? 'muted' : (kind === 'right') === difference > 0 ? 'good' : 'bad';
-  const points = `${difference > 0 ? '+' : '−'}${percent(Math.abs(difference) / total).replace('%', '')}`;
   return html`<span class=${`cell-difference ${tone}`}>
-    ${mode === 'counts' ? signed(difference) : points}
+    ${mode === 'counts' ? signed(difference) : points(difference / total)}
   </span>`;
 }
 
 /**
  * The content of a cell that is not being edited.
  * @param {{matrix: Matrix, row: number, column: number, total: number, before: number, mode: Mode,
- *   draft: Wanted | undefined, bound: string, preview: number | null, reachable: boolean}} props
+ *   draft: Wanted | undefined, bound: string, preview: number | null, mark: string, reachable: boolean}} props
  *   `bound`: "≤" or "≥", what an edit here means; `preview`: the number that the edits would lead to;
- *   `reachable`: it meets all edits
+ *   `mark`: stands before it; `reachable`: it meets all edits
  */
-export function CellFace({ matrix, row, column, total, before, mode, draft, bound, preview, reachable }) {
+export function CellFace({ matrix, row, column, total, before, mode, draft, bound, preview, mark, reachable }) {
   const n = matrix.counts[row][column];
   const kind = cellKind(matrix, row, column);
   const shown = useRolling(n);
@@ -100,7 +100,7 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
       ${
         preview === n
           ? html`<span class="cell-number">${text(n)}</span>`
-          : html`<span class="cell-number cell-bounded"><span class="cell-bound">≈</span>${text(preview)}</span>`
+          : html`<span class="cell-number cell-bounded"><span class="cell-bound">${mark}</span>${text(preview)}</span>`
       }
       <span class="cell-other">
         ${preview === n ? other : html`<span class="cell-now">now ${text(n)}</span>`}
@@ -114,7 +114,7 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
       draft
         ? html`<span class="cell-number cell-bounded cell-draft"><span class="cell-bound">${bound}</span>${wantedText(draft)}</span>
           <span class="cell-other">
-            ${preview === null || reachable ? `now ${text(n)}` : `nearest ≈ ${text(preview)}`}
+            ${preview === null || reachable ? `now ${text(n)}` : `nearest ${mark} ${text(preview)}`}
           </span>`
         : html`<span class="cell-number">${text(shown)}</span>
           <span class="cell-other">

@@ -1,6 +1,8 @@
 // Edits of cells as data: parsing, steps, and the format of the API. No page.
 // @ts-check
 
+import { count, plural } from './kit_format.js';
+
 /** @typedef {import('./types.js').Edit} ApiEdit */
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {"counts" | "percent"} Mode */
@@ -25,15 +27,15 @@ export function parseWanted(text, mode, total) {
   const percent = found[2] === '%' || mode === 'percent';
   if (percent) return value <= 100 ? { value, percent } : 'A percentage can be at most 100%.';
   if (!Number.isInteger(value)) return 'A count is a whole number; write 2.5% for a percentage.';
-  return value <= total ? { value, percent } : `This class has only ${total} rows.`;
+  return value <= total ? { value, percent } : `This class has only ${plural(total, 'row')}.`;
 }
 
 /** "5" or "2%". @param {Wanted} wanted */
-export const wantedText = ({ value, percent }) => (percent ? `${trimmed(value)}%` : String(value));
+export const wantedText = ({ value, percent }) => (percent ? `${trimmed(value)}%` : count(value));
 
 /** The text of an input; without % in percent mode. @param {Wanted} wanted @param {Mode} mode */
 export const inputText = (wanted, mode) =>
-  mode === 'percent' && wanted.percent ? String(trimmed(wanted.value)) : wantedText(wanted);
+  wanted.percent && mode !== 'percent' ? wantedText(wanted) : String(trimmed(wanted.value));
 
 /**
  * The value of a cell, in the units of the mode.

@@ -5,6 +5,7 @@ import { cellKind, columnText, count, html, labelText, rowTotals, useLayoutEffec
 import { CellFace, cellLabel, cellTint } from './matrix_cell.js';
 import { useDrag, useEditing } from './matrix_editing.js';
 import { cellKey } from './matrix_edits.js';
+import { markOf } from './preview.js';
 
 /** @typedef {import('./matrix_editing.js').Editing} Editing */
 /** @typedef {import('./matrix_editing.js').Place} Place */
@@ -128,6 +129,7 @@ function Cell({ matrix, before, place, total, mode, editing, drag, chosen, choos
             draft=${draft}
             bound=${bound}
             preview=${preview}
+            mark=${markOf(outcome)}
             reachable=${outcome?.reachable ?? true}
           />`
     }

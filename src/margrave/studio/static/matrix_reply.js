@@ -4,6 +4,7 @@
 import { get, query } from './api.js';
 import { Icon, Notice, Tag, count, html, nameClass, plural, predictedText, seconds, signed, useLoad } from './kit.js';
 import { STRATEGIES } from './matrix_ask.js';
+import { errorsOf, totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').Alternative} Alternative */
@@ -24,9 +25,6 @@ const BY = {
   nodes: 'tuned a node of the program',
   grow: 'grew the program',
 };
-
-/** "moved the threshold", or the name of the strategy. @param {string} strategy */
-const strategyText = (strategy) => BY[strategy] ?? strategy;
 
 /** The cells that have changed. @param {{changes: Change[]}} props */
 export function Changes({ changes }) {
@@ -60,7 +58,7 @@ function Balance({ changes }) {
 /** @param {{reply: Reply}} props */
 function Facts({ reply }) {
   const facts = [
-    strategyText(reply.strategy),
+    BY[reply.strategy] ?? reply.strategy,
     seconds(reply.seconds),
     reply.n_candidates > 0 ? `${plural(reply.n_candidates, 'candidate')} compared` : null,
     reply.cancelled ? 'stopped before all strategies were tried' : null,
@@ -69,19 +67,14 @@ function Facts({ reply }) {
 }
 
 /** The errors of a matrix by name, and the rejected rows if there are any. @param {Matrix} matrix */
-function countsOf({ classes, positive, counts }) {
-  const k = classes.length;
-  const side = classes.indexOf(positive ?? '');
-  /** @param {(row: number, column: number) => boolean} counted */
-  const sum = (counted) => counts.flatMap((cells, row) => cells.filter((_, at) => counted(row, at))).reduce((a, b) => a + b, 0);
+function countsOf(matrix) {
+  const { errors, rejected } = totalsOf(matrix);
   /** @type {[string, number][]} */
-  const kinds = [['Total errors', sum((row, at) => at < k && at !== row)]];
-  if (side >= 0)
-    kinds.unshift(
-      ['False positives', sum((row, at) => at === side && row !== side)],
-      ['False negatives', sum((row, at) => row === side && at < k && at !== side)],
-    );
-  const rejected = sum((_, at) => at === k);
+  const kinds = [['Total errors', errors]];
+  if (matrix.positive !== null) {
+    const { fp, fn } = errorsOf(matrix, matrix.positive);
+    kinds.unshift(['False positives', fp], ['False negatives', fn]);
+  }
   if (rejected) kinds.push(['Rejected', rejected]);
   return kinds;
 }

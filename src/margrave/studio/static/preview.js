@@ -4,27 +4,14 @@
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./types.js').ErrorLimit} ErrorLimit */
 /** @typedef {import('./types.js').Frontier} Frontier */
-/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
-/** The matrix that limits would lead to; `reachable`: it meets all of them. @typedef {{after: Matrix, reachable: boolean}} Outcome */
+/**
+ * The matrix that limits would lead to. `reachable`: it meets all of them; `approximate`: a request may differ.
+ * @typedef {{after: Matrix, reachable: boolean, approximate: boolean}} Outcome
+ */
 
-export const MEMBER = 'member ';
-
-/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
-export const isMember = (name) => name.startsWith(MEMBER);
-
-/** The number of the rejected rows of a matrix. @param {Matrix} matrix */
-export const rejectedOf = ({ counts }) => counts.reduce((sum, row) => sum + row[row.length - 1], 0);
-
-/** The false positives and the false negatives of a class against all others. @param {Matrix} matrix @param {Label} label */
-export function errorsOf({ classes, counts }, label) {
-  const at = classes.indexOf(label);
-  const others = classes.map((_, place) => place).filter((place) => place !== at);
-  return {
-    fp: others.reduce((sum, row) => sum + counts[row][at], 0),
-    fn: others.reduce((sum, column) => sum + counts[at][column], 0),
-  };
-}
+/** What stands before a previewed number: "≈" if a request may differ. @param {Outcome | null} outcome */
+export const markOf = (outcome) => (outcome ? (outcome.approximate ? '≈' : '→') : '');
 
 /**
  * The edits of a matrix of two classes as limits of the two kinds of errors. A percentage has at most three
@@ -75,5 +62,5 @@ export function previewOf(frontier, step, limits, kept, matrix) {
     const right = (row === side ? frontier.n_positive : frontier.n_negative) - wrong;
     return row === 0 ? [right, wrong, 0] : [wrong, right, 0];
   });
-  return { after: { ...matrix, counts }, reachable: best[1] === 0 };
+  return { after: { ...matrix, counts }, reachable: best[1] === 0, approximate: true };
 }

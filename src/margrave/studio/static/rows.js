@@ -21,13 +21,15 @@ const REJECTED = 'rejected';
  */
 export function useRows(path, choice, deps) {
   const [sort, setSort] = useState(/** @type {Sort} */ ({ by: 'certainty', descending: true }));
-  const [offset, setOffset] = useState(0);
-  const chosen = JSON.stringify(choice);
-  useEffect(() => setOffset(0), [path, chosen, sort, ...deps]);
+  // The offset belongs to one choice of rows; any other choice begins at its first page.
+  const key = JSON.stringify([path, choice, sort, deps]);
+  const [turned, setTurned] = useState({ key, offset: 0 });
+  const offset = turned.key === key ? turned.offset : 0;
+  const setOffset = (/** @type {number} */ to) => setTurned({ key, offset: to });
   const { data, error, loading } = useLoad(
     (signal) =>
       get(query(path, { ...choice, sort: sort.by, descending: sort.descending, offset, limit: PAGE }), signal),
-    [path, chosen, sort, offset, ...deps],
+    [key, offset],
   );
   return { data, error, loading, sort, setSort, offset, setOffset };
 }
@@ -69,8 +71,11 @@ export function RowsBehind({ dialog, cell, settled }) {
     setPlaces(placesOf(dialog, cell));
     head.current?.focus({ preventScroll: true });
   }, [cell]);
+  const arrived = useRef(/** @type {CellChoice | null} */ (null));
   useEffect(() => {
-    if (cell) head.current?.scrollIntoView({ block: 'start' });
+    if (!cell || arrived.current === cell) return;
+    head.current?.scrollIntoView({ block: 'start' });
+    if (settled && rows) arrived.current = cell; // later steps do not scroll here again
   }, [cell, settled, rows !== null]);
   return html`<div class="panel-stack" aria-busy=${page.loading}>
     <h2 ref=${head} tabindex="-1">Rows in a cell</h2>
@@ -86,15 +91,16 @@ export function RowsBehind({ dialog, cell, settled }) {
 
 /**
  * The table of a page of rows, with the buttons to turn pages; the children are shown if there are no rows.
- * @param {{page: ReturnType<typeof useRows>, label: string, children: any}} props
+ * @param {{page: ReturnType<typeof useRows>, label: string, changed?: boolean, children: any}} props
+ *   `changed`: the rows of a comparison, with two predictions each
  */
-export function PageOfRows({ page, label, children }) {
+export function PageOfRows({ page, label, changed = false, children }) {
   const { error, sort, setSort, offset, setOffset } = page;
   const rows = /** @type {Rows | null} */ (page.data);
   if (error) return html`<${Notice} kind="bad" title="The rows could not be shown">${sentence(error)}<//>`;
   if (!rows) return html`<${Spinner} label="Loading rows" />`;
   if (rows.total === 0) return children;
-  return html`<${RowsTable} rows=${rows} sort=${sort} onSort=${setSort} label=${label} />
+  return html`<${RowsTable} rows=${rows} sort=${sort} onSort=${setSort} label=${label} changed=${changed} />
     <${Pages} total=${rows.total} offset=${offset} shown=${rows.rows.length} onOffset=${setOffset} />`;
 }
 
@@ -128,8 +134,8 @@ function CellSelects({ dialog, places, onPlaces }) {
     </div>`;
 }
 
-/** @param {{rows: Rows, sort: Sort, onSort: (sort: Sort) => void, label: string}} props */
-function RowsTable({ rows, sort, onSort, label }) {
+/** @param {{rows: Rows, sort: Sort, onSort: (sort: Sort) => void, label: string, changed: boolean}} props */
+function RowsTable({ rows, sort, onSort, label, changed }) {
   /** @param {string} by @param {string} text @param {boolean} [number] */
   const head = (by, text, number = false) => {
     const active = sort.by === by;
@@ -144,7 +150,6 @@ function RowsTable({ rows, sort, onSort, label }) {
       </button>
     </th>`;
   };
-  const changed = 'before' in rows.rows[0];
   return html`<div class="scroll-x" tabindex="0" role="region" aria-label=${label}>
     <table class="table table-rows">
       <thead>
@@ -152,7 +157,7 @@ function RowsTable({ rows, sort, onSort, label }) {
           ${head('row', 'Row', true)} ${head('true', 'True class')}
           ${changed ? head('before', 'Predicted before') : null}
           ${head('predicted', changed ? 'Predicted now' : 'Predicted class')}
-          ${changed ? html`<th scope="col">Now</th>${head('certainty_before', 'Certainty before')}` : null}
+          ${changed ? html`<th scope="col">Result</th>${head('certainty_before', 'Certainty before')}` : null}
           ${head('certainty', changed ? 'Certainty now' : 'Certainty')}
           ${rows.members.map((name) => head(`member:${name}`, name))}
           ${rows.columns.map((name) => head(`column:${name}`, name))}

@@ -3,9 +3,9 @@
 
 import { del, post } from './api.js';
 import { count, DownloadLink, html, Modal, Notice, plural, sentence, SmallMatrix, useEffect, useRef, useState } from './kit.js';
+import { rejectedOf, totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
-/** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Step} Step */
 
 /** The button, and the box with the link. @param {{dialog: Dialog, refresh: () => Promise<void>}} props */
@@ -98,13 +98,6 @@ function Link({ link }) {
   </div>`;
 }
 
-/** @param {Matrix} matrix */
-const errorsOf = ({ classes, counts }) =>
-  counts.reduce((sum, row, at) => sum + row.reduce((all, n, column) => (column === at || column === classes.length ? all : all + n), 0), 0);
-
-/** @param {Matrix} matrix */
-const rejectedOf = ({ classes, counts }) => counts.reduce((sum, row) => sum + row[classes.length], 0);
-
 /** The matrices of the start and of the current step, and all steps. @param {{dialog: Dialog, step: Step}} props */
 export function ReadOnly({ dialog, step }) {
   const start = dialog.steps[0];
@@ -113,13 +106,13 @@ export function ReadOnly({ dialog, step }) {
       <h2 id="read-matrix">Confusion matrix</h2>
       <h3>${step === start ? 'Start' : `Step ${step.number}`}</h3>
       <${SmallMatrix} matrix=${step.after} caption=${`Confusion matrix of step ${step.number}`} />
-      <p class="muted small">${plural(dialog.n, 'row')} in the tuning set, ${plural(errorsOf(step.after), 'error')}.</p>
+      <p class="muted small">${plural(dialog.n, 'row')} in the tuning set, ${plural(totalsOf(step.after).errors, 'error')}.</p>
       ${
         step === start
           ? null
           : html`<h3>Start</h3>
             <${SmallMatrix} matrix=${start.after} caption="Confusion matrix of the start" />
-            <p class="muted small">${plural(errorsOf(start.after), 'error')}.</p>`
+            <p class="muted small">${plural(totalsOf(start.after).errors, 'error')}.</p>`
       }
     </section>
     <section class="card stack" aria-labelledby="read-steps">
@@ -151,7 +144,7 @@ function Line({ step, here }) {
     <th scope="row">${step.number}${here ? ' (current)' : ''}</th>
     <td><code>${limits}</code>${step.met || step.number === 0 ? '' : ', not met'}</td>
     ${step.fp === null ? null : html`<td class="number">${count(step.fp)}</td><td class="number">${count(step.fn ?? 0)}</td>`}
-    <td class="number">${count(errorsOf(step.after))}</td>
+    <td class="number">${count(totalsOf(step.after).errors)}</td>
     <td class="number">${count(rejectedOf(step.after))}</td>
   </tr>`;
 }

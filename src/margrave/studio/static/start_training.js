@@ -5,7 +5,7 @@
 import { post } from './api.js';
 import { Bar, Notice, SmallMatrix, Spinner, count, html, percent, plural, sentence, useState } from './kit.js';
 import { PartsBar, SupportList } from './start_parts.js';
-import { totalsOf } from './summary.js';
+import { totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Job} Job */

@@ -1,26 +1,14 @@
 // The summary of a matrix: total errors, accuracy and rejected rows, compared with an earlier step.
 // @ts-check
 
-import { count, html, percent, plural, rate, signed, useState } from './kit.js';
-import { rejectedOf } from './preview.js';
+import { count, html, plural, points, rate, signed, useState } from './kit.js';
+import { totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {"start" | "previous"} Since */
 
 const SINCE_KEY = 'margrave-summary-since';
 const NEXT = 'Lower a cell that has too many errors; the preview shows the cost.';
-
-/** @param {Matrix} matrix */
-export function totalsOf(matrix) {
-  const n = matrix.counts.flat().reduce((sum, one) => sum + one, 0);
-  const correct = matrix.counts.reduce((sum, row, place) => sum + row[place], 0);
-  const rejected = rejectedOf(matrix);
-  return { n, correct, rejected, errors: n - correct - rejected };
-}
-
-/** A difference of two fractions, in percentage points. @param {number} difference */
-const points = (difference) =>
-  Math.abs(difference) < 5e-5 ? '±0' : `${difference > 0 ? '+' : '−'}${percent(Math.abs(difference))}`;
 
 /** @param {{name: string, value: string, difference: string, tone: string, more: string}} props */
 const Total = ({ name, value, difference, tone, more }) =>
@@ -34,12 +22,12 @@ const Total = ({ name, value, difference, tone, more }) =>
   </div>`;
 
 /**
- * @param {{now: Matrix, start: Matrix, previous: Matrix, first: boolean, previewed: boolean}} props
- *   `first`: the current step is the start; `previewed`: `now` is the preview of a request
+ * @param {{now: Matrix, start: Matrix, previous: Matrix, first: boolean, mark: string}} props
+ *   `first`: the current step is the start; `mark`: stands before the numbers of a preview, otherwise ""
  */
-export function Summary({ now, start, previous, first, previewed }) {
+export function Summary({ now, start, previous, first, mark }) {
   const [since, setSince] = useState(
-    /** @type {Since} */ (localStorage.getItem(SINCE_KEY) === 'previous' ? 'previous' : 'start'),
+    /** @type {Since} */ (localStorage.getItem(SINCE_KEY) === 'start' ? 'start' : 'previous'),
   );
   /** @param {Since} to */
   const choose = (to) => {
@@ -48,14 +36,14 @@ export function Summary({ now, start, previous, first, previewed }) {
   };
   const totals = totalsOf(now);
   const base = totalsOf(since === 'start' ? start : previous);
-  const compared = previewed || !first;
+  const compared = mark !== '' || !first;
   const rise = totals.errors - base.errors;
-  const about = previewed ? '≈ ' : '';
+  const about = mark && `${mark} `;
   const tone = rise > 0 ? 'warn' : rise < 0 ? 'good' : 'muted';
   const predicted = totals.n - totals.rejected;
   const choices = /** @type {const} */ ([
     ['start', 'since start'],
-    ['previous', 'since previous step'],
+    ['previous', mark ? 'since this step' : 'since previous step'],
   ]);
   return html`<section class=${`summary ${compared && rise > 0 ? 'summary-rise' : ''}`} aria-label="Summary">
     <dl class="summary-totals">
@@ -70,7 +58,7 @@ export function Summary({ now, start, previous, first, previewed }) {
         name="Accuracy"
         value=${`${about}${rate(totals.correct, totals.n)}`}
         more=${totals.rejected ? `${rate(totals.correct, predicted)} of predicted` : ''}
-        difference=${compared ? points((totals.correct - base.correct) / totals.n) : ''}
+        difference=${compared ? `${points((totals.correct - base.correct) / totals.n)} points` : ''}
         tone="muted"
       />
       <${Total}

@@ -16,6 +16,7 @@ import {
   useRef,
   useState,
 } from './kit.js';
+import { rejectedOf } from './matrix_counts.js';
 import { Changes } from './matrix_reply.js';
 import { lanes } from './trail_lanes.js';
 
@@ -56,7 +57,7 @@ function Graph({ place, width, step, here }) {
 
 /** The errors of a step, and its rejected rows if there are any. @param {Step} step @returns {[string, number][]} */
 function countsOf({ fp, fn, after }) {
-  const rejected = after.counts.reduce((sum, row) => sum + row[after.classes.length], 0);
+  const rejected = rejectedOf(after);
   return [
     .../** @type {[string, number][]} */ (fp === null ? [] : [['fp', fp], ['fn', fn ?? 0]]),
     .../** @type {[string, number][]} */ (rejected ? [['rejected', rejected]] : []),
@@ -101,7 +102,7 @@ function renderLine({ step, place, width, here, off, marked, accepted, go, mark 
           ? html`<span class="trail-preference">start</span>`
           : html`<code class="trail-preference" title=${step.preference ?? step.strategy}>${step.preference ?? step.strategy}</code>`
       }
-      ${accepted ? html`<${Tag} kind="good">accepted<//>` : null}
+      ${accepted ? html`<${Tag} kind="good">certified<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
       <span class="trail-counts">
         ${countsOf(step).map(([name, n]) => html`<span><span class="muted">${name}</span> ${count(n)}</span>`)}

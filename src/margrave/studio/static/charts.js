@@ -14,7 +14,7 @@ import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMot
  * The used part of an ECharts instance.
  * @typedef {{setOption: (option: any, settings?: any) => void, resize: () => void,
  *   dispose: () => void, on: (event: string, handler: (params: any) => void) => void,
- *   dispatchAction: (action: any) => void, getZr: () => any,
+ *   dispatchAction: (action: any) => void, getZr: () => any, getDom: () => HTMLElement,
  *   convertFromPixel: (finder: any, pixel: number[]) => number[],
  *   convertToPixel: (finder: any, point: number[]) => number[],
  *   containPixel: (finder: any, pixel: number[]) => boolean,
@@ -290,6 +290,8 @@ function drawCross(box, chart, cross, view) {
  * @param {{current: HTMLElement | null}} tip @param {(view: View) => void} zoomed
  */
 function listen(chart, handlers, tip, zoomed) {
+  // One finger scrolls the page; two fingers move and zoom the chart.
+  chart.getDom().addEventListener('touchmove', (event) => event.touches.length < 2 && event.stopPropagation(), true);
   let picked = false;
   chart.on('click', (params) => {
     picked = handlers.current.pick?.(params.seriesId ?? '', params.dataIndex) ?? false;

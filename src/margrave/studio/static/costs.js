@@ -2,13 +2,14 @@
 // @ts-check
 
 import { get, query } from './api.js';
-import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade, winnerAt } from './costs_map.js';
+import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade } from './costs_map.js';
 import { stepOf } from './dialog_state.js';
-import { FocusChoice, fpLimit } from './frontier.js';
+import { FocusChoice, fpLimit, frontierOf } from './frontier.js';
 import { errorNames, isMember, strategyText } from './frontier_chart.js';
 import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
 import { errorsOf } from './matrix_counts.js';
 
+/** @typedef {import('./types.js').Frontier} Frontier */
 /** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -60,11 +61,11 @@ export const CostsPanel = ({ dialog, act, shared }) => html`<div class="panel-st
     </p>
   </div>
   <${FocusChoice} dialog=${dialog} shared=${shared} />
-  <${Loaded} key=${String(shared.focus)} dialog=${dialog} act=${act} label=${shared.focus} />
+  <${Loaded} key=${String(shared.focus)} dialog=${dialog} act=${act} label=${shared.focus} frontier=${frontierOf(shared)} />
 </div>`;
 
-/** @param {{dialog: Dialog, act: Act, label: Label}} props */
-function Loaded({ dialog, act, label }) {
+/** @param {{dialog: Dialog, act: Act, label: Label, frontier: Frontier | null}} props */
+function Loaded({ dialog, act, label, frontier }) {
   const [ranges, setRanges] = useState(() => usual(dialog, label));
   const rested = useDebounced(ranges, 250);
   const { data, error, loading, reload } = useLoad(
@@ -109,7 +110,7 @@ function Loaded({ dialog, act, label }) {
       />
     </div>
     ${error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null}
-    <${Result} dialog=${dialog} act=${act} winners=${winners} label=${label} names=${names} />
+    <${Result} dialog=${dialog} act=${act} winners=${winners} label=${label} names=${names} frontier=${frontier} />
   </div>`;
 }
 
@@ -193,9 +194,12 @@ function EndField({ id, label, scale, value, onValue }) {
   const [text, setText] = useState(shown);
   useEffect(() => setText(shown), [shown]);
   const take = () => {
+    if (text === shown) return;
     const read = scale.read(text);
-    if (text.trim() !== '' && Number.isFinite(read) && read > 0) onValue(read);
-    else setText(shown);
+    const valid = text.trim() !== '' && Number.isFinite(read) && read > 0;
+    const next = valid ? clamped(read, [scale.least, scale.most]) : value;
+    setText(scale.shown(next));
+    onValue(next);
   };
   return html`<input
     id=${id}
@@ -211,12 +215,12 @@ function EndField({ id, label, scale, value, onValue }) {
 }
 
 /**
- * @param {{dialog: Dialog, act: Act, winners: Winners, label: Label, names: {fp: string, fn: string}}} props
+ * @param {{dialog: Dialog, act: Act, winners: Winners, label: Label, names: {fp: string, fn: string},
+ *   frontier: Frontier | null}} props
  */
-function Result({ dialog, act, winners, label, names }) {
+function Result({ dialog, act, winners, label, names, frontier }) {
   const [hot, setHot] = useState(/** @type {number | null} */ (null));
-  const [wanted, setWanted] = useState({ cost: 1, prior: winners.prior });
-  const point = { cost: clamped(wanted.cost, winners.costs), prior: clamped(wanted.prior, winners.priors) };
+  const [point, setPoint] = useState({ cost: 1, prior: winners.prior });
   const sizes = sizesOf(dialog, label);
   const { winners: shown, excess } = useMemo(() => fewWinners(winners.winners, sizes, MOST), [winners]);
   const here = errorsOf((stepOf(dialog, dialog.position) ?? dialog.steps[0]).after, label);
@@ -231,11 +235,11 @@ function Result({ dialog, act, winners, label, names }) {
       priorLabel=${`proportion of ${nameClass(label)}`}
       here=${{ place: nearest, step: dialog.position }}
       point=${point}
-      onPoint=${setWanted}
+      onPoint=${setPoint}
       hot=${hot}
       onHot=${setHot}
     />
-    <${Expected} dialog=${dialog} winners=${winners} label=${label} sizes=${sizes} here=${here} point=${point} onPoint=${setWanted} />
+    <${Expected} dialog=${dialog} frontier=${frontier} label=${label} sizes=${sizes} here=${here} point=${point} onPoint=${setPoint} />
     <p>
       ${shown.length === 1
         ? 'One threshold has the lowest cost everywhere in these ranges.'
@@ -273,7 +277,7 @@ function Result({ dialog, act, winners, label, names }) {
               <td>
                 ${strategyText(winner.name)}
                 ${place === nearest
-                  ? html`<br /><span class="muted small">you are here</span>`
+                  ? html`<br /><span class="muted small">nearest to step ${dialog.position}</span>`
                   : null}
               </td>
               <td class="wide-only">
@@ -312,13 +316,25 @@ function Result({ dialog, act, winners, label, names }) {
 }
 
 /**
+ * The threshold with the lowest expected cost, of the strategies that a request tries.
+ * @param {Frontier} frontier @param {import('./costs_map.js').Sizes} sizes @param {{cost: number, prior: number}} point
+ */
+function cheapest({ curves }, sizes, { cost, prior }) {
+  const points = curves
+    .filter(({ name }) => !isMember(name))
+    .flatMap(({ name, fp, fn }) => fp.map((n, place) => ({ name, fp: n, fn: fn[place] })));
+  const costs = points.map((one) => expectedCost(one, sizes, cost, prior));
+  return points[costs.reduce((best, one, place) => (one < costs[best] ? place : best), 0)];
+}
+
+/**
  * The expected cost of the current step and of the best threshold, for one cost and one prior.
- * @param {{dialog: Dialog, winners: Winners, label: Label, sizes: import('./costs_map.js').Sizes,
+ * @param {{dialog: Dialog, frontier: Frontier | null, label: Label, sizes: import('./costs_map.js').Sizes,
  *   here: {fp: number, fn: number}, point: {cost: number, prior: number},
  *   onPoint: (point: {cost: number, prior: number}) => void}} props
  */
-function Expected({ dialog, winners, label, sizes, here, point, onPoint }) {
-  const best = winners.winners[winnerAt(winners.winners, (point.prior / (1 - point.prior)) * point.cost)];
+function Expected({ dialog, frontier, label, sizes, here, point, onPoint }) {
+  const best = frontier && cheapest(frontier, sizes, point);
   /** Per 1,000 rows, as text. @param {{fp: number, fn: number}} one */
   const shown = (one) => decimal.format(1000 * expectedCost(one, sizes, point.cost, point.prior));
   const name = nameClass(label);
@@ -338,7 +354,7 @@ function Expected({ dialog, winners, label, sizes, here, point, onPoint }) {
       <div>
         <dt>Best threshold</dt>
         <dd>
-          ${shown(best)}<small>${strategyText(best.name)}: ${count(best.fp)} false positives, ${count(best.fn)} false negatives</small>
+          ${best ? html`${shown(best)}<small>${best.name}: ${count(best.fp)} false positives, ${count(best.fn)} false negatives</small>` : '–'}
         </dd>
       </div>
     </dl>

@@ -2,7 +2,7 @@
 // @ts-check
 
 import { useWidth } from './charts.js';
-import { html, percent } from './kit.js';
+import { html, percent, plural } from './kit.js';
 
 /** @typedef {import('./types.js').Winners} Winners */
 /** @typedef {[number, number]} Pair */
@@ -39,7 +39,7 @@ export const expectedCost = ({ fp, fn }, { n_positive, n_negative }, cost, prior
  * The index of the winner at a slope, prior × cost / (1 − prior).
  * @param {Winners["winners"]} winners @param {number} slope
  */
-export function winnerAt(winners, slope) {
+function winnerAt(winners, slope) {
   const found = winners.findIndex(({ high }) => high === null || slope <= high);
   return found < 0 ? winners.length - 1 : found;
 }
@@ -115,7 +115,7 @@ function clipped(corners, at) {
  * logarithms of its slopes.
  * @param {Winners["winners"]} winners @param {Ground} ground @returns {Pair[][]}
  */
-export function regions(winners, ground) {
+function regions(winners, ground) {
   const { x, y } = ground;
   /** @param {Pair} point */
   const slope = ([u, v]) => x[0] + u * (x[1] - x[0]) + y[0] + v * (y[1] - y[0]);
@@ -198,6 +198,8 @@ function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHo
     .filter(({ at }) => inside(at))
     .map(({ at, text }) => ({ at: py(at), text }));
   const known = along(ground.y, logit(prior));
+  /** @param {number} value @param {Pair} range */
+  const within = (value, [low, high]) => value > 0.999 * low && value < 1.001 * high;
   const shapes = regions(won, ground).map((corners) => corners.map(([u, v]) => /** @type {Pair} */ ([px(u), py(v)])));
   /** @param {Pair[]} corners */
   const path = (corners) => `M${corners.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L')}Z`;
@@ -216,7 +218,7 @@ function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHo
     class="map-area"
     role="img"
     onClick=${choose}
-    aria-label=${`${won.length} thresholds win somewhere; the table below lists them.`}
+    aria-label=${`${plural(won.length, 'threshold')} by cost and proportion; the table below lists them.`}
   >
     ${shapes.map((corners, at) =>
       corners.length < 3
@@ -241,12 +243,14 @@ function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHo
       return room > 14 ? html`<text class="map-number" x=${x} y=${y + 4}>${at + 1}</text>` : null;
     })}
     ${shapes[here.place].length > 2 ? html`<${Here} corners=${shapes[here.place]} y=${py(0.3)} middle=${px(0.5)} step=${here.step} />` : null}
-    <circle
-      class="map-point"
-      cx=${px(along(ground.x, Math.log(point.cost)))}
-      cy=${py(along(ground.y, logit(point.prior)))}
-      r="6"
-    />
+    ${within(point.cost, costs) && within(point.prior, priors)
+      ? html`<circle
+          class="map-point"
+          cx=${px(along(ground.x, Math.log(point.cost)))}
+          cy=${py(along(ground.y, logit(point.prior)))}
+          r="6"
+        />`
+      : null}
     <rect class="map-frame" x=${px(0)} y=${py(1)} width=${wide} height=${high} />
     ${thinned(costTicks, 34).map(({ at, text }) => html`<text class="map-tick" x=${at} y=${py(0) + 16}>${text}</text>`)}
     ${thinned(priorTicks, 18).map(({ at, text }) => html`<text class="map-tick map-side" x=${LEFT - 7} y=${at + 4}>${text}</text>`)}
@@ -264,5 +268,5 @@ function Here({ corners, y: wanted, middle, step }) {
   const left = x > middle;
   return html`<circle class="map-step" cx=${x} cy=${y} r="10" />
     <text class="map-step-number" x=${x} y=${y + 4}>${step}</text>
-    <text class=${left ? 'map-here map-end' : 'map-here map-start'} x=${x + (left ? -15 : 15)} y=${y + 4}>you are here</text>`;
+    <text class=${left ? 'map-here map-end' : 'map-here map-start'} x=${x + (left ? -15 : 15)} y=${y + 4}>nearest to step ${step}</text>`;
 }

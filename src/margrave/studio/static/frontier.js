@@ -60,30 +60,39 @@ const PARTS = [
 
 /** The reachable trade-offs. @param {PanelProps} props */
 export function FrontierPanel({ dialog, act, shared }) {
-  const { data, error, loading, reload } = shared.frontier;
+  const { error, loading, reload } = shared.frontier;
+  const data = frontierOf(shared);
   const frontier = useMemo(
     () => (data ? /** @type {Frontier} */ ({ ...data, trajectory: visited(dialog, data.positive) }) : null),
     [data, dialog.steps],
   );
-  if (error && !frontier) {
-    return html`<${Notice}
-      kind="bad"
-      title="The frontier could not be drawn"
-      action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
-    >
-      ${sentence(error)}
-    <//>`;
-  }
-  if (!frontier) return html`<${Spinner} label="Computing the frontier" />`;
-  return html`<${Drawn}
-    key=${String(frontier.positive)}
-    dialog=${dialog}
-    act=${act}
-    shared=${shared}
-    frontier=${frontier}
-    loading=${loading}
-  />`;
+  return html`<div class="panel-stack">
+    <${FocusChoice} dialog=${dialog} shared=${shared} />
+    ${
+      frontier
+        ? html`<${Drawn}
+            key=${String(frontier.positive)}
+            dialog=${dialog}
+            act=${act}
+            shared=${shared}
+            frontier=${frontier}
+            loading=${loading}
+          />`
+        : error && !loading
+          ? html`<${Notice}
+              kind="bad"
+              title="The frontier could not be drawn"
+              action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
+            >
+              ${sentence(error)}
+            <//>`
+          : html`<${Spinner} label="Computing the frontier" />`
+    }
+  </div>`;
 }
+
+/** The frontier of the class in focus; null while that of another class is there. @param {Shared} shared */
+export const frontierOf = ({ frontier: { data }, focus }) => (data?.positive === focus ? data : null);
 
 /**
  * The choice of the class whose errors are shown; for two classes there is none.
@@ -211,11 +220,10 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
       </div>
       <${ViewChoice} frontier=${frontier} position=${dialog.position} here=${here} view=${view} onView=${setView} />
       <p class="muted small">
-        Lower and further left is better. Click a point to choose it. Drag to move the chart; Ctrl and the wheel, or
-        two fingers, zoom.
+        Lower and further left is better.${dialog.read_only ? '' : ' Click a point to choose it.'} Drag the chart to
+        move it, and zoom with Ctrl and the wheel; on a touch screen, both with two fingers.
       </p>
     </div>
-    <${FocusChoice} dialog=${dialog} shared=${shared} />
     <${Chart}
       option=${option}
       label=${describeChart(frontier, dialog.position)}
@@ -252,7 +260,10 @@ function describeChart(frontier, position) {
   const names = errorNames(frontier);
   const at = frontier.trajectory.find((step) => step.step === position);
   const current = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
-  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'strategy', 'strategies')}.${current}`;
+  const alone = frontier.curves.filter(({ name }) => isMember(name)).length;
+  const strategies = plural(frontier.curves.length - alone, 'strategy', 'strategies');
+  const members = alone ? ` and ${plural(alone, 'single member')}` : '';
+  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${strategies}${members}.${current}`;
 }
 
 /**
@@ -283,23 +294,30 @@ function ViewChoice({ frontier, position, here, view, onView }) {
   </div>`;
 }
 
-/** The marks, and the curves by name. @param {{frontier: Frontier, onHot: (series: string | null) => void}} props */
+/**
+ * The marks, and the strategies by name: a button highlights its curve. The pointer on a curve shows its name too.
+ * @param {{frontier: Frontier, onHot: (series: string | null) => void}} props
+ */
 const Legend = ({ frontier, onHot }) =>
-  html`<ul class="legend" aria-hidden="true">
+  html`<ul class="legend" aria-label="Legend">
     <li><span class="key key-best"></span>the best</li>
     <li><span class="key key-hull"></span>lowest cost for some costs</li>
-    <li><span class="key key-step">1</span>step</li>
-    <li><span class="key key-step key-unmet">2</span>not met</li>
-    <li><span class="key key-step key-here">3</span>current step</li>
-    ${frontier.curves.map(
-      (curve, place) => html`<li
-        class="legend-curve"
-        onMouseEnter=${() => onHot(curveId(place))}
-        onMouseLeave=${() => onHot(null)}
-      >
-        <span class="key key-strategy"></span>${strategyText(curve.name)}
-      </li>`,
-    )}
+    <li><span class="key key-step" aria-hidden="true">1</span>step</li>
+    <li><span class="key key-step key-unmet" aria-hidden="true">2</span>not met</li>
+    <li><span class="key key-step key-here" aria-hidden="true">3</span>current step</li>
+    ${frontier.curves.map((curve, place) => {
+      if (isMember(curve.name)) return null;
+      const show = () => onHot(curveId(place));
+      const hide = () => onHot(null);
+      return html`<li>
+        <button type="button" class="legend-curve" onMouseEnter=${show} onFocus=${show} onClick=${show} onMouseLeave=${hide} onBlur=${hide}>
+          <span class="key key-strategy"></span>${curve.name}
+        </button>
+      </li>`;
+    })}
+    ${frontier.curves.some(({ name }) => isMember(name))
+      ? html`<li><span class="key key-strategy"></span>a member alone</li>`
+      : null}
   </ul>`;
 
 /**
@@ -434,7 +452,7 @@ function committee(frontier, limit) {
 }
 
 /**
- * The same as tables: the steps, with a button to go to each, and the best trade-offs.
+ * The same as tables: the steps, with a button to go to each, the best trade-offs, and the curves.
  * @param {{frontier: Frontier, dialog: Dialog, act: Act}} props
  */
 function Tables({ frontier, dialog, act }) {
@@ -443,7 +461,8 @@ function Tables({ frontier, dialog, act }) {
   return html`<details class="fold" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
     <summary>As tables</summary>
     ${open ? html`<${StepTable} frontier=${frontier} dialog=${dialog} act=${act} names=${names} />
-    <${BestTable} frontier=${frontier} names=${names} />` : null}
+    <${BestTable} frontier=${frontier} names=${names} />
+    <${CurveTable} frontier=${frontier} names=${names} />` : null}
   </details>`;
 }
 
@@ -520,6 +539,36 @@ function BestTable({ frontier, names }) {
               <td>${strategyText(point.name)}</td>
             </tr>`,
           )}
+        </tbody>
+      </table>
+    </div>`;
+}
+
+/** @param {{frontier: Frontier, names: {fp: string, fn: string}}} props */
+function CurveTable({ frontier, names }) {
+  return html`
+    <div class="scroll-x" tabindex="0" role="region" aria-label="Curves">
+      <table class="table">
+        <caption>
+          Curves, each at its fewest errors
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Strategy</th>
+            <th scope="col" class="number">${names.fp}</th>
+            <th scope="col" class="number">${names.fn}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${frontier.curves.map(({ name, fp, fn }) => {
+            const errors = fp.map((n, place) => n + fn[place]);
+            const fewest = errors.indexOf(Math.min(...errors));
+            return html`<tr>
+              <th scope="row">${strategyText(name)}</th>
+              <td class="number">${count(fp[fewest])}</td>
+              <td class="number">${count(fn[fewest])}</td>
+            </tr>`;
+          })}
         </tbody>
       </table>
     </div>`;

@@ -2,8 +2,8 @@
 // @ts-check
 
 import { del, post } from './api.js';
-import { rejectedOf, totalsOf } from './matrix_counts.js';
 import { count, DownloadLink, html, Modal, Notice, plural, sentence, SmallMatrix, useEffect, useRef, useState } from './kit.js';
+import { rejectedOf, totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Step} Step */

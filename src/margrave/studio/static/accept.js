@@ -14,6 +14,7 @@ import { count, DownloadLink, Empty, Field, html, labelText, Modal, Notice, plur
 
 const CONFIDENCES = [0.9, 0.95, 0.975, 0.99, 0.999];
 
+// The limit as a count of rows of the tuning set, at the end of a sentence: " (61 of 2,049)".
 /** Certify and download the model. @param {PanelProps} props */
 export function AcceptPanel({ dialog, act }) {
   const step = stepOf(dialog, dialog.position);
@@ -90,7 +91,7 @@ function Offer({ dialog, step, act }) {
 
   return html`<section class="offer" aria-label="Requested guarantee" aria-busy=${loading}>
     <div>
-      <h3>Step ${step.number} would guarantee</h3>
+      <h3>${known ? 'Certified' : 'Requested'} in step ${step.number}</h3>
       <ul class="guarantees">
         ${(step.sentences.length ? step.sentences : [step.preference]).map((one) => html`<li>${one}</li>`)}
       </ul>

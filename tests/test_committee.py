@@ -1,6 +1,7 @@
 """Training a committee: out-of-fold predictions, and the progress that is reported."""
 
 import os
+from threading import Event, Timer
 from time import sleep
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from margrave.committee import fit_members, train_members
+from margrave.committee import fit_members, train_members, wait_for_closed_trainings
 from margrave.scores import Scores
 from margrave.steer._default_committee import default_committee
 from margrave.steer._split import tuning_folds
@@ -77,16 +78,18 @@ def test_progress_counts_every_model_and_names_each_member_once(n_jobs):
         assert sorted(progress.finished) == sorted(trained)
         states = (*progress.finished, *progress.running, *progress.waiting)
         assert sorted(states) == sorted(names)
-    assert [one.done for one in told] == list(range(1, 19))
+    assert [one.done for one in told] == list(range(19))
     assert {one.total for one in told} == {3 * (5 + 1)}
-    assert sorted(one.member for one in told) == sorted(names * 6)
+    assert sorted(one.member for one in told[1:]) == sorted(names * 6)
     assert told[-1].finished == tuple(names)
 
 
 def test_members_are_trained_one_after_the_other():
     X, y = samples(2)
     news = train_members(MEMBERS, X, y, tuning_folds(y))
-    assert [one.member for one, _ in news] == [name for name, _ in MEMBERS for _ in range(6)]
+    start, *told = [one for one, _ in news]
+    assert start.running == (MEMBERS[0][0],)
+    assert [one.member for one in told] == [name for name, _ in MEMBERS for _ in range(6)]
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -103,9 +106,47 @@ def test_a_training_that_is_closed_fits_no_more_models(n_jobs):
     members = [(f"m{j}", Counted()) for j in range(40)]
     news = train_members(members, X, y, n_jobs=n_jobs)
     next(news)
+    next(news)
     news.close()
+    wait_for_closed_trainings()
+    finished = len(fitted)
+    assert finished < 10
     sleep(0.05)
-    assert len(fitted) < 10
+    assert len(fitted) == finished
+
+
+def test_a_closed_training_returns_at_once_and_its_models_can_be_waited_for():
+    X, y = samples(2)
+    go_on, ended = Event(), []
+
+    class Waits(GaussianNB):
+        def fit(self, X, y):
+            go_on.wait(10)
+            ended.append(1)
+            return super().fit(X, y)
+
+    news = train_members([("quick", GaussianNB()), ("slow", Waits())], X, y, n_jobs=2)
+    next(news)
+    next(news)
+    news.close()
+    assert not ended
+    Timer(0.05, go_on.set).start()
+    wait_for_closed_trainings()
+    assert ended
+
+
+@pytest.mark.parametrize("first_ends", [0, 1])
+def test_trainings_that_overlap_restore_the_threads_of_the_process(first_ends):
+    X, y = samples(2)
+    with threadpool_limits(2):
+        before = threadpool_info()
+        trainings = [train_members(MEMBERS, X, y) for _ in range(2)]
+        for training in trainings:
+            next(training)
+        trainings.pop(first_ends).close()
+        trainings.pop().close()
+        wait_for_closed_trainings()
+        assert threadpool_info() == before
 
 
 def test_without_refit_only_folds_are_trained():

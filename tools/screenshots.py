@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tools.system import chromium
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "guide" / "images"
-WIDE, TALL = {"width": 1280, "height": 720}, {"width": 1280, "height": 1100}
+WIDE, TALL = {"width": 1440, "height": 900}, {"width": 1280, "height": 1100}
 
 
-def shot(browser: Browser, url: str, name: str, ready: str, size: dict[str, int] = WIDE) -> Page:
+def shot(browser: Browser, url: str, name: str, ready: str, size: dict[str, int] = TALL) -> Page:
     """Open an address, wait until something is there, and keep a picture."""
     page = browser.new_page(viewport=size, reduced_motion="reduce", color_scheme="light")  # type: ignore[arg-type]
     page.goto(url)
@@ -26,6 +26,21 @@ def shot(browser: Browser, url: str, name: str, ready: str, size: dict[str, int]
     page.wait_for_load_state("networkidle")
     page.screenshot(path=IMAGES / f"studio-{name}.png")
     return page
+
+
+def drag(browser: Browser, url: str, true: str, predicted: str) -> None:
+    """Keep a picture of the matrix while a cell of it is dragged to fewer rows."""
+    page = shot(browser, url, "matrix", "canvas", WIDE)
+    cell = page.get_by_role("gridcell", name=f"true {true} predicted {predicted}:")
+    box = cell.bounding_box()
+    if box is None:
+        raise RuntimeError("The cell is not shown.")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 40, steps=4)
+    page.wait_for_selector(".chart-over[data-kind=preview]")
+    page.screenshot(path=IMAGES / "studio-matrix.png")
 
 
 def main() -> int:
@@ -43,14 +58,14 @@ def main() -> int:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
-            shot(browser, f"{base}#/new/{table}", "start", ".parts-bar", TALL)
-            shot(browser, f"{here}/frontier", "matrix", "canvas")
-            shot(browser, f"{here}/frontier", "frontier", "canvas", TALL)
+            shot(browser, f"{base}#/new/{table}", "start", ".parts-bar")
+            drag(browser, f"{here}/frontier", "nonspam", "spam")
+            shot(browser, f"{here}/frontier", "frontier", "canvas")
             program = f"{base}#/d/{begun['dialog']['id']}/program"
-            shot(browser, program, "program", "svg [role=button], svg [tabindex]", TALL)
+            shot(browser, program, "program", "svg [role=button], svg [tabindex]")
             job = client.post(f"{path}/accept", json={"confidence": 0.95}).json()
             wait_for_job(client, job)
-            shot(browser, f"{here}/certify", "accept", ".certificate-sheet", TALL)
+            shot(browser, f"{here}/certify", "certify", ".certificate-sheet")
             browser.close()
     return 0
 

@@ -9,16 +9,21 @@ from joblib import parallel_config
 from joblib.parallel import get_active_backend
 
 
+def is_cluster() -> bool:
+    """Return whether joblib's backend is a cluster: it runs everything in parallel by default."""
+    backend, _ = get_active_backend()
+    return bool(backend.default_n_jobs != 1)
+
+
 @contextmanager
 def stay_local() -> Iterator[None]:
     """Keep the parallel work of a learner in this process, if joblib's backend is a cluster.
 
-    Such a backend runs everything in parallel by default, also inside its own tasks: a forest that
-    is fitted or predicts there would send each of its trees, with the data, to other workers. The
-    backends of joblib itself run one job by default, and nothing changes for them.
+    Such a backend runs things in parallel inside its own tasks too: a forest that is fitted or
+    predicts there would send each of its trees, with the data, to other workers. The backends of
+    joblib itself run one job by default, and nothing changes for them.
     """
-    backend, _ = get_active_backend()
-    if backend.default_n_jobs == 1:
+    if not is_cluster():
         yield
         return
     with parallel_config("threading", n_jobs=1):

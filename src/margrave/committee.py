@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from threading import get_ident
+from threading import Lock, Thread
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -26,11 +26,11 @@ from sklearn.utils import Bunch, check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from margrave import _labels
 from margrave._indexing import Columns, select_columns, select_rows
-from margrave._parallel import stay_local
+from margrave._parallel import is_cluster, stay_local
 from margrave._typing import Codes, Flags, Floats
 from margrave._validation import (
     check_columns,
@@ -552,13 +552,18 @@ def fit_members(
     X: Any,
     y: NDArray[Any],
     folds: Sequence[tuple[Codes, Codes]] = (),
-    **options: Any,
+    *,
+    columns: Mapping[str, Columns | None] | None = None,
+    params: Mapping[str, dict[str, Any]] | None = None,
+    ask: Ask = "values",
+    n_jobs: int | None = None,
+    refit: bool = True,
 ) -> tuple[list[Any], list[Scores]]:
     """Fit clones of members on all samples, and on each fold to predict its held-out samples.
 
     Parameters
     ----------
-    members, X, y, folds, **options
+    members, X, y, folds, columns, params, ask, n_jobs, refit
         As in :func:`train_members`.
 
     Returns
@@ -568,7 +573,9 @@ def fit_members(
     out_of_fold : list of Scores
         For each fold, the predictions for its held-out samples.
     """
-    news = train_members(members, X, y, folds, **options)
+    news = train_members(
+        members, X, y, folds, columns=columns, params=params, ask=ask, n_jobs=n_jobs, refit=refit
+    )
     trained = sorted((one for _, one in news if one is not None), key=lambda one: one.position)
     scores = zip(*(one.out_of_fold for one in trained), strict=True)
     return [one.model for one in trained], [Scores.side_by_side(parts) for parts in scores]
@@ -586,10 +593,10 @@ def train_members(
     n_jobs: int | None = None,
     refit: bool = True,
 ) -> Generator[tuple[Progress, TrainedMember | None]]:
-    """Fit clones of members one after the other; yield after each model.
+    """Fit clones of members one after the other; yield at the start and after each model.
 
-    Close the generator to stop the training. Threads that are fitting a model then finish it, and
-    nobody waits for them.
+    Close the generator to stop the training. Models that are being fitted are then finished in the
+    background; see :func:`wait_for_closed_trainings`.
 
     Parameters
     ----------
@@ -613,7 +620,7 @@ def train_members(
     Yields
     ------
     progress : Progress
-        The progress after a model.
+        The progress at the start, and after a model.
     trained : TrainedMember or None
         The member, if this was the last of its models.
     """
@@ -626,51 +633,113 @@ def train_members(
         jobs += [(j, f) for f in (*range(len(folds)), *([-1] if refit else []))]
     at_a_time = min(effective_n_jobs(n_jobs), len(jobs))
     threads = _threads_of_a_model(len(y), at_a_time)
-    caller = os.getpid(), get_ident()
+    process = os.getpid()
     results: dict[tuple[int, int], Any] = {}
-    with threadpool_limits(threads):
-        fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(
-            delayed(_fit_one)(own[j], X, y, None if f < 0 else folds[f], (j, f), threads, caller)
-            for j, f in jobs
+    closed = False
+
+    def calls() -> Iterator[Any]:
+        for j, f in jobs:
+            if closed:
+                return
+            fold = None if f < 0 else folds[f]
+            yield delayed(_fit_one)(own[j], X, y, fold, (j, f), threads, process)
+
+    def progress_after(member: str) -> Progress:
+        pending = [job for job in jobs if job not in results]
+        unfinished, running = (
+            dict.fromkeys(members[i][0] for i, _ in some) for some in (pending, pending[:at_a_time])
         )
-        with _abandoning(fits):
+        return Progress(
+            len(results),
+            len(jobs),
+            member,
+            tuple(name for name, _ in members if name not in unfinished),
+            tuple(running),
+            tuple(name for name in unfinished if name not in running),
+        )
+
+    with _blas.limit(threads):
+        # No model is dispatched before it can be fitted, so that none waits after the close.
+        fits = Parallel(
+            n_jobs=n_jobs, prefer="threads", pre_dispatch="n_jobs", return_as="generator_unordered"
+        )(calls())
+        try:
+            yield progress_after(""), None
             for (j, f), result in fits:
                 results[j, f] = result
-                pending = [job for job in jobs if job not in results]
-                unfinished, running = (
-                    dict.fromkeys(members[i][0] for i, _ in some)
-                    for some in (pending, pending[:at_a_time])
-                )
-                progress = Progress(
-                    len(results),
-                    len(jobs),
-                    members[j][0],
-                    tuple(name for name, _ in members if name not in unfinished),
-                    tuple(running),
-                    tuple(name for name in unfinished if name not in running),
-                )
-                trained = None
-                if members[j][0] not in unfinished:
+                progress, trained = progress_after(members[j][0]), None
+                if members[j][0] in progress.finished:
                     scores = [results[j, f] for f in range(len(folds))]
                     trained = TrainedMember(j, results.get((j, -1)), scores)
                 yield progress, trained
+        finally:
+            closed = True
+            if len(results) < len(jobs):
+                _finish_in_background(fits)
 
 
-@contextmanager
-def _abandoning(fits: Generator[Any]) -> Iterator[None]:
-    """Abandon the fits that are left at the end of the block.
+_closed_trainings: set[Thread] = set()
 
-    joblib warns if its generator is closed before the end, but not if it gets an exception.
+
+def _finish_in_background(fits: Iterator[Any]) -> None:
+    """Let the models that are being fitted finish: a thread that fits cannot be ended."""
+
+    def finish() -> None:
+        with suppress(Exception):  # nobody asks for these models
+            for _ in fits:
+                pass
+        _closed_trainings.discard(thread)
+
+    thread = Thread(target=finish, daemon=True)
+    _closed_trainings.add(thread)
+    thread.start()
+
+
+def wait_for_closed_trainings() -> None:
+    """Wait until no training that was stopped still fits models, and so needs cores and memory.
+
+    Examples
+    --------
+    >>> from margrave.committee import wait_for_closed_trainings
+    >>> wait_for_closed_trainings()
     """
-    try:
-        yield
-    finally:
-        with suppress(_AbandonedError):
-            fits.throw(_AbandonedError())
+    for thread in tuple(_closed_trainings):
+        thread.join()
 
 
-class _AbandonedError(Exception):
-    """The fits that are left are not wanted."""
+class _BlasLimit:
+    """A limit on the threads of BLAS, which holds for the process: its trainings share it."""
+
+    def __init__(self) -> None:
+        self._lock, self._trainings = Lock(), 0
+        self._before: Any
+
+    @contextmanager
+    def limit(self, threads: int | None) -> Iterator[None]:
+        """Limit the threads; those from before come back when no training is left."""
+        with self._lock:
+            set_now = _limit_threads(threads, "blas")
+            if not self._trainings:
+                self._before = set_now
+            self._trainings += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._trainings -= 1
+                if not self._trainings:
+                    self._before.restore_original_limits()
+
+
+_blas = _BlasLimit()
+
+
+def _limit_threads(threads: int | None, *kinds: str) -> Any:
+    """Limit the threads of libraries of some kinds; the end of a `with` block restores only them.
+
+    `threadpool_limits` would restore all libraries, also to limits of other trainings.
+    """
+    return ThreadpoolController().select(user_api=list(kinds)).limit(limits=threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -688,11 +757,11 @@ class _OneMember:
 def _threads_of_a_model(n_samples: int, at_a_time: int) -> int | None:
     """Return how many threads a model may use: small ones would wait for each other.
 
-    None is no limit, for a large model that is fitted alone.
+    None is no limit: for a large model that is fitted alone, or on the machines of a cluster.
     """
     if n_samples < _MIN_SAMPLES_FOR_THREADS:
         return 1
-    return None if at_a_time == 1 else max(1, cpu_count() // at_a_time)
+    return None if at_a_time == 1 or is_cluster() else max(1, cpu_count() // at_a_time)
 
 
 def _fit_one(
@@ -702,11 +771,13 @@ def _fit_one(
     fold: tuple[Codes, Codes] | None,
     job: tuple[int, int],
     threads: int | None,
-    caller: tuple[int, int],
+    process: int,
 ) -> tuple[tuple[int, int], Any]:
     """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
-    with stay_local(), _limit_threads(threads, caller):
+    # The process that trains has limited BLAS, but the limit of OpenMP holds for one thread.
+    kinds = ["openmp"] if os.getpid() == process else ["openmp", "blas"]
+    with stay_local(), _limit_threads(threads, *kinds):
         if fold is None:
             return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
         training, held_out = fold
@@ -715,17 +786,6 @@ def _fit_one(
         X_test, features = select_rows(X, held_out), [own.columns]
         named = [(own.name, member)]
         return job, Scores.of(named, X_test, classes=own.classes, features=features, ask=own.ask)
-
-
-def _limit_threads(threads: int | None, caller: tuple[int, int]) -> Any:
-    """Limit the threads of a model.
-
-    The caller has set the limits of its process, but those of OpenMP hold for one thread.
-    """
-    process, thread = caller
-    if os.getpid() != process:
-        return threadpool_limits(threads)
-    return nullcontext() if get_ident() == thread else threadpool_limits(threads, "openmp")
 
 
 def _split_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:

@@ -568,3 +568,10 @@ def test_a_preference_has_a_bounded_number_of_bounds():
         assert refused.value.code == "too_many"
         assert refused.value.fields["allowed"] == 200
     assert len(Preference(*bounds[:10] * 100).bounds) == 10
+
+
+def test_a_class_that_is_written_in_another_way_is_the_same_class():
+    """A new limit replaces an old one on it."""
+    matrix = Confusion.of([1.0, 2.0], [1.0, 2.0])
+    old = Preference("fp(2) <= 1, fn <= 3", classes=matrix.classes, positive=matrix.positive)
+    assert str(matrix.edit(1.0, 2.0, 0).keeping(old, matrix)).count("fp") == 1

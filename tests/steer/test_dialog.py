@@ -1,6 +1,7 @@
 """A dialog over trained models: its matrix is the model's, and every reply can be checked."""
 
 import copy
+import itertools
 import re
 from dataclasses import replace
 
@@ -634,6 +635,23 @@ def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
     assert reply.after.fn == frontier.least_fn(limit)[0]
     reply = dialog.prefer(f"fn <= {limit}", strategies=["move"])
     assert reply.after.fp == frontier.least_fp(limit)[0]
+
+
+def test_the_frontier_tells_which_scores_a_request_tries_at_each_step(committee):
+    """Moving the threshold reaches the fewest errors on the curves of its step, and no fewer."""
+    dialog = Dialog(committee, X[TUNE], Y[TUNE])
+    dialog.prefer("fp <= 5", strategies=["reweight"])
+    dialog.prefer("fp <= 9", at=0)
+    curves = dialog.frontier().curves
+    assert {curve.name: curve.steps for curve in curves if "member" not in curve.name} == {
+        "start": (0, 1, 2),
+        "reweight": (1,),
+    }
+    assert not any(curve.steps for curve in curves if "member" in curve.name)
+    for step, limit in itertools.product(range(3), range(40)):
+        tried = [curve for curve in curves if step in curve.steps]
+        least = min(int((curve.fp + curve.fn)[curve.fp <= limit].min()) for curve in tried)
+        assert dialog.preview(f"fp <= {limit}", at=step).after.n_errors == least
 
 
 @pytest.mark.parametrize("own", [None, 0], ids=["no positive class", "another positive class"])

@@ -97,7 +97,6 @@ class Name:
     DIALOGS = "Dialogs"
     DISAGREEMENT = "Where the members disagree"
     FRONTIER = "Reachable trade-offs"
-    FRONTIER_TABLE = "Best trade-offs"
     GROW = re.compile("^Grow ")
     GUARANTEE = "Planned guarantee"
     HOME = "Margrave"
@@ -126,7 +125,6 @@ class Name:
     SKIP = "Skip"
     STOP = "Stop"
     SUMMARY = "Summary"
-    TABLES = "As tables"
     TAKE = re.compile("^Use this")
     TARGET = "Column with the classes"
     TITLE = "Title"

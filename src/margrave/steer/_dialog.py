@@ -51,7 +51,6 @@ from margrave.steer._start import (
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steps import dump_step, load_step
 from margrave.steer._strategies import Found, Search, Strategy, get_strategies
-from margrave.steer._thresholds import Decision
 from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
@@ -868,10 +867,8 @@ class Dialog(Saved):
     def preview(self, *wants: Preference | str, keep: bool = False, at: int | None = None) -> Reply:
         """Compute the reply to a request without adding a step to the history.
 
-        The strategies are those that :meth:`prefer` tries by default, "move" and "reject". With two
-        classes, a request for the same preference gives the same matrix. With more classes, only
-        the shorter of two searches is done: it starts at the current step. The reply to a request
-        is never worse, and may have fewer errors.
+        The strategies are those that :meth:`prefer` tries by default, "move" and "reject", so a
+        request for the same preference gives the same matrix.
 
         Parameters
         ----------
@@ -902,7 +899,7 @@ class Dialog(Saved):
         """
         parent = self._step(at)
         current = self._history.replies[parent]
-        search = self._search(wants, keep, None, parent, quick=True)
+        search = self._search(wants, keep, None, parent)
         return self._make_reply(search, current.after, next(search.run()))
 
     def _search(
@@ -912,7 +909,6 @@ class Dialog(Saved):
         strategies: Sequence[str | Strategy] | None,
         parent: int,
         stop: Callable[[], bool] | None = None,
-        quick: bool = False,
     ) -> Search:
         """Prepare the search of a request at a step."""
         allowed = get_strategies(strategies, "Dialog.prefer")
@@ -922,10 +918,7 @@ class Dialog(Saved):
         kept = () if before is None else before.bounds
         kept = tuple(bound for bound in preference.bounds if bound in kept)
         data, known = self._base_data(parent), self._known(parent)
-        starts: list[Decision | None] = [current.candidate.decision]
-        if data.k > 2 and not quick:
-            starts.insert(0, None)  # the quick search remains: no reply is worse than its preview
-        return Search(preference, data, known, allowed, stop, kept, starts)
+        return Search(preference, data, known, allowed, stop, kept)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -75,9 +74,6 @@ class Request:
         Whether the preference and the user allow rejected samples.
     stopped : callable
         Returns whether the user has cancelled; call it between long steps.
-    starts : sequence of (Decision or None)
-        For more than two classes, the decisions that the searches start from, each of them a
-        candidate; None for a long search that starts from many.
     """
 
     preference: Preference
@@ -86,7 +82,6 @@ class Request:
     known: Sequence[Candidate]
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
-    starts: Sequence[Decision | None] = (None,)
 
     def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
         """Make a candidate of a scorer, with the best decision on its scores."""
@@ -127,8 +122,8 @@ class MoveThreshold:
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that rejects nothing."""
-        for known, near in product(request.known, request.starts):
-            decision = best_decision(request.objective, known.scores, near)
+        for known in request.known:
+            decision = best_decision(request.objective, known.scores)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -139,8 +134,8 @@ class RejectCloseCalls:
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that may reject."""
-        for known, near in product(request.known if request.may_reject else (), request.starts):
-            decision = best_rejecting_decision(request.objective, known.scores, near)
+        for known in request.known if request.may_reject else ():
+            decision = best_rejecting_decision(request.objective, known.scores)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -426,8 +421,6 @@ class Search:
         Returns whether the user has cancelled.
     kept : tuple of Bound, optional
         Bounds of an earlier request, which have priority over the others.
-    starts : sequence of (Decision or None), optional
-        As in `Request`.
     """
 
     def __init__(
@@ -438,13 +431,12 @@ class Search:
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
         kept: tuple[Bound, ...] = (),
-        starts: Sequence[Decision | None] = (None,),
     ) -> None:
         self.wanted, self.strategies, self.kept = wanted, strategies, kept
         self.objective: Objective = replace(data.objective(wanted), first=kept)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
-            wanted, data, self.objective, known, rejecting, stopped or _never, starts
+            wanted, data, self.objective, known, may_reject=rejecting, stopped=stopped or _never
         )
         self.best: Candidate | None = None
         self.fast: Candidate | None = None

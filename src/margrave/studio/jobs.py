@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from margrave.steer import StoppedError
 from margrave.studio.job_table import TRAIN, JobTable
 from margrave.studio.problems import WENT_WRONG, problem_record
+from margrave.studio.settings import cores
 from margrave.studio.store import (
     Conflict,
     DialogRow,
@@ -69,6 +70,8 @@ class Handle:
         Called with the job's id when it has something new.
     closing : Event
         Set when the studio is ending.
+    n_jobs : int
+        The number of cores that the job may use.
     """
 
     def __init__(
@@ -77,8 +80,9 @@ class Handle:
         process: str,
         report: Callable[[str], None],
         closing: threading.Event,
+        n_jobs: int = 1,
     ) -> None:
-        self.job = job
+        self.job, self.n_jobs = job, n_jobs
         self.news: Record = {"progress": None, "reply": None}
         self._process, self._report, self._closing = process, report, closing
         self._stopping = job.stopping
@@ -319,7 +323,7 @@ class Jobs:
 
     def _serve(self, training: bool) -> None:
         """The loop of a worker thread."""
-        threadpool_limits(1, user_api="openmp")  # of this thread: jobs share the cores
+        threadpool_limits(1, user_api="openmp")  # of this thread: a job has no threads but n_jobs
         handle = self._claim(training)  # a job may have been interrupted
         while not self._closing.is_set():
             if handle is None:
@@ -339,8 +343,10 @@ class Jobs:
             return None
         if job is None:
             return None
-        handle = Handle(job, self.table.process, self._report, self._closing)
         with self._lock:
+            n_trainings = 1 + sum(other.job.kind == TRAIN for other in self._running.values())
+            n_jobs = max(1, cores() // n_trainings)  # the trainings share the cores
+            handle = Handle(job, self.table.process, self._report, self._closing, n_jobs)
             self._running[job.id] = handle
         return handle
 

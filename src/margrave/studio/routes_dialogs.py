@@ -22,7 +22,7 @@ from margrave.studio.views import Record
 router = APIRouter(prefix="/api")
 
 MOMENT = 0.3  # seconds that a request waits for its job
-PREVIEWED = 200_000  # rows times classes, up to which several classes are previewed: about a second
+PREVIEWED = 40_000  # rows times classes, up to which several classes are previewed: about a second
 
 
 def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, JobRow]:

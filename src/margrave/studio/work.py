@@ -11,6 +11,7 @@ from typing import Any
 
 from margrave.app import Samples
 from margrave.app.messages import describe_training
+from margrave.committee import wait_for_closed_trainings
 from margrave.steer import Dialog, GuaranteeError, Progress
 from margrave.studio import views
 from margrave.studio.jobs import Handle
@@ -25,6 +26,7 @@ def train(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     if row.table_id is None:
         raise ValueError("This dialog has no table to train on.")
     handle.progress(0, 1, "Reading the table")
+    wait_for_closed_trainings()  # or models of cancelled ones would pile up
     samples = workspace.samples(job.owner, row.table_id, row.choices)
     dialog = _train_dialog(workspace, job, handle, samples, row.choices)
     last = handle.news["progress"]
@@ -48,7 +50,7 @@ def _train_dialog(
     def report(progress: Progress) -> None:
         nonlocal finished
         finished = progress.finished
-        done[progress.member] += 1
+        done[progress.member] += 1  # of no member at the start
         members = [
             {
                 "name": name,
@@ -85,7 +87,7 @@ def _train_dialog(
         groups=samples.groups,
         time=samples.time,
         duplicates=choices.get("duplicates", "group"),
-        n_jobs=-1,
+        n_jobs=handle.n_jobs,
         random_state=choices["seed"],
         callback=report,
         stop=handle.stopped,

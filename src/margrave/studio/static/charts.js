@@ -6,8 +6,8 @@ import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMot
 
 /**
  * The colours of charts in the current theme.
- * @typedef {{paper: string, surface: string, raised: string, ink: string, muted: string,
- *   line: string, accent: string, good: string, bad: string, warn: string, font: string}} Colours
+ * @typedef {{surface: string, raised: string, ink: string, muted: string, line: string, accent: string,
+ *   bad: string, font: string}} Colours
  */
 
 /**
@@ -66,16 +66,13 @@ export function useWidth() {
 
 /** @returns {Colours} */
 const colours = () => ({
-  paper: token('--paper'),
   surface: token('--surface'),
   raised: token('--raised'),
   ink: token('--ink'),
   muted: token('--muted'),
   line: token('--line'),
   accent: token('--accent'),
-  good: token('--good'),
   bad: token('--bad'),
-  warn: token('--warn'),
   font: token('--font'),
 });
 
@@ -290,8 +287,12 @@ function drawCross(box, chart, cross, view) {
  * @param {{current: HTMLElement | null}} tip @param {(view: View) => void} zoomed
  */
 function listen(chart, handlers, tip, zoomed) {
-  // One finger scrolls the page; two fingers move and zoom the chart.
-  chart.getDom().addEventListener('touchmove', (event) => event.touches.length < 2 && event.stopPropagation(), true);
+  // One finger or the wheel scrolls the page, so ECharts, which would prevent it, is not told.
+  const dom = chart.getDom();
+  dom.addEventListener('touchmove', (event) => event.touches.length < 2 && event.stopPropagation(), true);
+  for (const wheel of ['wheel', 'mousewheel']) {
+    dom.addEventListener(wheel, (event) => !(/** @type {WheelEvent} */ (event).ctrlKey) && event.stopPropagation(), true);
+  }
   let picked = false;
   chart.on('click', (params) => {
     picked = handlers.current.pick?.(params.seriesId ?? '', params.dataIndex) ?? false;

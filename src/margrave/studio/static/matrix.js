@@ -189,7 +189,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
   }, [frontier, edits, wants.length, keeps, step]);
   const previews = any && !still && !problem && !reply;
   const read = reads ? null : reading; // the answer to earlier edits is not shown for these
-  const approximate = dialog.classes.length > 2 || strategies !== null; // the server previews the default strategies
+  const approximate = strategies !== null; // the server previews the default strategies
   const outcome = useMemo(() => {
     if (!previews || read?.error) return null;
     return read?.after ? { after: read.after, reachable: read.met ?? true, approximate } : local;

@@ -36,10 +36,13 @@ export function limitsOf(edits, { classes, positive, counts }) {
 /**
  * The point that a request for these limits reaches by moving the threshold: the one with the fewest errors
  * that meets them, otherwise the nearest one. The kept limits come first, as in a request.
- * @param {Frontier} frontier @param {number} step the current one @param {ErrorLimit[]} limits the edited ones @param {ErrorLimit[]} kept the earlier ones
- * @param {Matrix} matrix @returns {Outcome}
+ * @param {Frontier} frontier @param {number} step the current one @param {ErrorLimit[]} limits the edited ones
+ * @param {ErrorLimit[]} kept the earlier ones @param {Matrix} matrix
+ * @returns {Outcome | null} null if the frontier is older than the step
  */
 export function previewOf(frontier, step, limits, kept, matrix) {
+  const curves = frontier.curves.filter(({ steps }) => steps.includes(step));
+  if (!curves.length) return null;
   const subjects = limits.map(({ subject }) => subject);
   const first = kept.filter(({ subject }) => !subjects.includes(subject));
   /** @param {ErrorLimit[]} some @param {number} fp @param {number} fn */
@@ -47,7 +50,7 @@ export function previewOf(frontier, step, limits, kept, matrix) {
     some.reduce((sum, { error, most }) => sum + Math.max(0, (error === 'fp' ? fp : fn) - most), 0);
   let best = [Infinity, Infinity, Infinity];
   let [bestFp, bestFn] = [0, 0];
-  for (const curve of frontier.curves.filter(({ steps }) => steps.includes(step))) {
+  for (const curve of curves) {
     curve.fp.forEach((fp, place) => {
       const fn = curve.fn[place];
       const priority = missed(first, fp, fn);

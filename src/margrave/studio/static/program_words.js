@@ -63,7 +63,7 @@ export const KINDS = {
 };
 
 /** "2 nonspam, 1 spam"; "no votes yet" at the root. @param {Program} program @param {{votes: number[]}} node */
-export function votesText(program, node) {
+function votesText(program, node) {
   const votes = program.classes
     .map((label, side) => ({ label, n: node.votes[side] }))
     .filter(({ n }) => n > 0)

@@ -64,6 +64,11 @@ function Line({ line, rename, remove }) {
   </li>`;
 }
 
+/** Remove what this browser has stored about a dialog. @param {string} id */
+function forget(id) {
+  for (const key of Object.keys(localStorage)) if (key.startsWith('margrave-') && key.includes(id)) localStorage.removeItem(key);
+}
+
 /**
  * A box over the page to rename a dialog, or to confirm that it is deleted.
  * @param {{line: DialogLine, deleting: boolean, done: () => void, close: () => void}} props
@@ -76,8 +81,10 @@ function ChangeBox({ line, deleting, done, close }) {
   const submit = async (event) => {
     event?.preventDefault();
     try {
-      if (deleting) await del(path);
-      else await patch(path, { title: title.trim() });
+      if (deleting) {
+        await del(path);
+        forget(line.id);
+      } else await patch(path, { title: title.trim() });
       announce(deleting ? `${line.title} is deleted.` : `Renamed to ${title.trim()}.`);
       done();
     } catch (error) {

@@ -280,6 +280,22 @@ def saved(page: Page) -> Locator:
     return page.locator(".saved.good")
 
 
+def best_from(frontier: dict, number: int) -> list[tuple[int, int]]:
+    """The points that no other one dominates, of the curves that a request from a step tries."""
+    points = [
+        point
+        for curve in frontier["curves"]
+        if number in curve["steps"]
+        for point in zip(curve["fp"], curve["fn"], strict=True)
+    ]
+    found = {point for point in points if not any(_dominates(other, point) for other in points)}
+    return sorted(found)
+
+
+def _dominates(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
 def at_step(page: Page, number: int) -> None:
     """The dialog is at a step, and says that all is saved."""
     expect(step(page, number)).to_have_attribute("aria-current", "step", timeout=LONG)

@@ -16,6 +16,7 @@ from tests.studio.page_parts import (
     REFUSED,
     Name,
     at_step,
+    best_from,
     button,
     cell,
     grid,
@@ -204,7 +205,7 @@ def test_curves_are_named_at_the_pointer_and_in_the_legend(show, user, mails):
         expect(row.get_by_role("rowheader")).to_have_text(re.compile(rf"^{re.escape(name)}\b"))
         assert sum(int(n) for n in row.get_by_role("cell").all_inner_texts()) == fewest
     page.get_by_text("As tables").click()
-    best = {(one["fp"], one["fn"]) for one in user.ok(f"/dialogs/{mails}/frontier")["best"]}
+    best = best_from(user.ok(f"/dialogs/{mails}/frontier"), 2)
     point = next(
         point
         for curve in curves
@@ -225,7 +226,7 @@ def test_curves_are_named_at_the_pointer_and_in_the_legend(show, user, mails):
 
 def test_the_crosshair_shows_the_chosen_point_without_drawing_the_chart(show, user, mails):
     page = opened(show, mails)
-    best = user.ok(f"/dialogs/{mails}/frontier")["best"]
+    best = best_from(user.ok(f"/dialogs/{mails}/frontier"), 2)
     slider = panel(page, "Frontier").get_by_role("slider")
     page.evaluate(
         """() => {
@@ -234,16 +235,32 @@ def test_the_crosshair_shows_the_chosen_point_without_drawing_the_chart(show, us
           echarts.getInstanceByDom(place).on('rendered', () => { window.drawn += 1; });
         }"""
     )
+    texts = page.locator(".chart-over b")
+    assert texts.all_inner_texts() == [str(n) for n in here(page)]
     slider.focus()
     page.keyboard.press("ArrowRight")
-    place = int(slider.input_value())
-    texts = page.locator(".chart-over b")
-    assert texts.all_inner_texts() == [str(best[place]["fp"]), str(best[place]["fn"])]
-    x, y = pixel(page, best[place]["fp"], best[place]["fn"])
+    point = best[int(slider.input_value())]
+    assert texts.all_inner_texts() == [str(n) for n in point]
+    x, y = pixel(page, *point)
     upright, flat = (one.bounding_box() for one in page.locator(".cross-line").all())
     assert upright["x"] == pytest.approx(x, abs=2)
     assert flat["y"] == pytest.approx(y, abs=2)
     assert page.evaluate("window.drawn") == 0
+
+
+def test_apply_gives_the_point_that_the_form_names(show, user, mails_table):
+    page = opened(show, trained(user, mails_table))
+    shown = panel(page, "Frontier")
+    slider, limit = shown.get_by_role("slider"), shown.get_by_label("At most")
+    for number, key in enumerate(["PageDown", "End"], 1):
+        slider.focus()
+        page.keyboard.press(key)
+        point = [int(text) for text in page.locator(".chart-over b").all_inner_texts()]
+        expect(limit).to_have_value(str(point[0]))
+        tells(shown.locator(".ask-result strong"), point[1])
+        button(shown, Name.ASK_POINT).click()
+        at_step(page, number)
+        assert here(page).tolist() == point
 
 
 def test_an_edited_cell_moves_the_crosshair(show, mails):
@@ -293,7 +310,7 @@ def test_the_chart_is_saved_as_a_picture_and_as_numbers(show, user, mails, theme
         for curve in frontier["curves"]
         for point in zip(curve["fp"], curve["fn"], strict=True)
     ]
-    assert found["best"] == [(one["fp"], one["fn"]) for one in frontier["best"]]
+    assert found["best"] == best_from(frontier, 2)
     assert found["step"] == [(one["fp"], one["fn"]) for one in record["steps"]]
     assert {row["name"] for row in rows} >= {"fp <= 2", "fn <= 12", "logistic alone"}
 
@@ -324,7 +341,9 @@ def test_any_class_can_be_in_focus(show, user, numbers):
         fn = counts[place].sum() - counts[place, place]
         image = page.get_by_role("img", name=re.compile(rf"{re.escape(repr(label))}.*Step 0\b"))
         expect(image).to_have_accessible_name(re.compile(rf"\b{fp} and {fn}\."))
-        best = user.ok(f"/dialogs/{numbers}/frontier", params={"positive": label})["best"]
+        expect(page.locator(".chart-over b")).to_have_text([str(fp), str(fn)])
+        frontier = user.ok(f"/dialogs/{numbers}/frontier", params={"positive": label})
+        best = best_from(frontier, 0)
         expect(shown.get_by_role("slider")).to_have_attribute("max", str(len(best) - 1))
     limit = shown.get_by_label("At most")
     limit.fill(str(fp // 2))

@@ -14,7 +14,6 @@ import { count, DownloadLink, Empty, Field, html, labelText, Modal, Notice, plur
 
 const CONFIDENCES = [0.9, 0.95, 0.975, 0.99, 0.999];
 
-// The limit as a count of rows of the tuning set, at the end of a sentence: " (61 of 2,049)".
 /** Certify and download the model. @param {PanelProps} props */
 export function AcceptPanel({ dialog, act }) {
   const step = stepOf(dialog, dialog.position);

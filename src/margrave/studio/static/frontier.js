@@ -4,13 +4,14 @@
 import { Chart, chartFile } from './charts.js';
 import { stepOf } from './dialog_state.js';
 import {
+  bestFrom,
   curveId,
   curveNear,
-  errorNames,
   fnText,
   fpText,
   frontierCsv,
   frontierOption,
+  hullOf,
   inView,
   isMember,
   scaled,
@@ -26,6 +27,7 @@ import {
   Notice,
   Spinner,
   count,
+  errorNames,
   html,
   nameClass,
   plural,
@@ -62,10 +64,11 @@ const PARTS = [
 export function FrontierPanel({ dialog, act, shared }) {
   const { error, loading, reload } = shared.frontier;
   const data = frontierOf(shared);
-  const frontier = useMemo(
-    () => (data ? /** @type {Frontier} */ ({ ...data, trajectory: visited(dialog, data.positive) }) : null),
-    [data, dialog.steps],
-  );
+  const frontier = useMemo(() => {
+    if (!data) return null;
+    const best = bestFrom(data, dialog.position);
+    return /** @type {Frontier} */ ({ ...data, best, hull: hullOf(best), trajectory: visited(dialog, data.positive) });
+  }, [data, dialog.steps, dialog.position]);
   return html`<div class="panel-stack">
     <${FocusChoice} dialog=${dialog} shared=${shared} />
     ${
@@ -162,8 +165,8 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
   const [view, setView] = useView(dialog, frontier);
   const shown = useRef(view);
   shown.current = view;
-  const [limit, setLimit] = useState(here.fp);
-  useEffect(() => setLimit(here.fp), [dialog.position]);
+  const [limit, setLimit] = useState(/** @type {number | null} */ (null));
+  useEffect(() => setLimit(null), [dialog.position]);
   const [hot, setHot] = useState(/** @type {string | null} */ (null));
   const title = useCallback((/** @type {number} */ step) => titleOf(dialog, step), [dialog.steps]);
   const option = useCallback(
@@ -171,7 +174,7 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
       frontierOption(c, width, frontier, () => shown.current, dialog.position, title),
     [frontier, dialog.position, title],
   );
-  const chosen = frontier.best[within(frontier.best, limit)];
+  const chosen = limit === null ? here : frontier.best[within(frontier.best, limit)];
   const cross = useMemo(() => crossOf(shared.preview, chosen), [shared.preview, chosen]);
 
   /** @param {string} series @param {number} index */
@@ -199,7 +202,7 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
   const below = useMemo(
     () => html`<${Legend} frontier=${frontier} onHot=${setHot} />
       <${Exports} dialog=${dialog} frontier=${frontier} view=${shown} title=${title} />
-      <${AskBar} dialog=${dialog} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
+      <${AskBar} dialog=${dialog} frontier=${frontier} limit=${limit ?? here.fp} onLimit=${setLimit} act=${act} />
       ${dialog.steps.some((step) => rejectedOf(step.after) > 0)
         ? html`<p class="muted">
             The lines show decisions that reject nothing. A step that rejects some rows may lie below them.
@@ -238,7 +241,7 @@ function Drawn({ dialog, act, shared, frontier, loading }) {
 }
 
 /**
- * The crosshair: the point that the edited limits would reach, otherwise the chosen point.
+ * The crosshair: the point that the edited limits would reach, otherwise the chosen point or the current step.
  * @param {Preview | null} preview @param {{fp: number, fn: number}} chosen
  * @returns {import('./charts.js').Cross}
  */
@@ -260,10 +263,7 @@ function describeChart(frontier, position) {
   const names = errorNames(frontier);
   const at = frontier.trajectory.find((step) => step.step === position);
   const current = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
-  const alone = frontier.curves.filter(({ name }) => isMember(name)).length;
-  const strategies = plural(frontier.curves.length - alone, 'strategy', 'strategies');
-  const members = alone ? ` and ${plural(alone, 'single member')}` : '';
-  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${strategies}${members}.${current}`;
+  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')}.${current}`;
 }
 
 /**
@@ -316,7 +316,7 @@ const Legend = ({ frontier, onHot }) =>
       </li>`;
     })}
     ${frontier.curves.some(({ name }) => isMember(name))
-      ? html`<li><span class="key key-strategy"></span>a member alone</li>`
+      ? html`<li><span class="key key-strategy"></span>a member alone, for comparison</li>`
       : null}
   </ul>`;
 
@@ -383,7 +383,6 @@ function AskBar({ dialog, frontier, limit, onLimit, act }) {
   const { best } = frontier;
   const place = within(best, limit);
   const point = best[place];
-  const own = committee(frontier, limit);
   const cost = `${fnText(frontier, point.fn)} (${rate(point.fn, frontier.n_positive)})`;
   /** @param {any} event */
   const type = (event) => {
@@ -397,7 +396,11 @@ function AskBar({ dialog, frontier, limit, onLimit, act }) {
   /** @param {Event} event */
   const ask = (event) => {
     event.preventDefault();
-    act.prefer([fpLimit(dialog, frontier.positive, limit)], { keep: false });
+    const wants = [fpLimit(dialog, frontier.positive, limit)];
+    // A request gives the fewest total errors within its limits: another point may have fewer.
+    const fewest = Math.min(...best.slice(0, place + 1).map(({ fp, fn }) => fp + fn));
+    if (dialog.classes.length === 2 && point.fp + point.fn > fewest) wants.push(`fn <= ${point.fn}`);
+    act.prefer(wants, { keep: false });
   };
   return html`<form class="ask-bar" onSubmit=${ask}>
     <div class="ask-words">
@@ -430,25 +433,10 @@ function AskBar({ dialog, frontier, limit, onLimit, act }) {
       <p aria-live="polite">
         causes at least <strong>${cost}</strong>
         <span class="muted">, strategy: ${strategyText(point.name)}</span>
-        ${isMember(point.name) && own !== null
-          ? html`<br /><span class="muted">
-                Single members are shown for comparison. A request moves the decision of the committee, which
-                reaches${' '}${count(own)} so far.
-              </span>`
-          : null}
       </p>
       <button type="submit" class="button-primary" aria-label="Apply this point" disabled=${act.busy}>Apply</button>
     </div>
   </form>`;
-}
-
-/** The fewest false negatives of the strategies that a request tries. @param {Frontier} frontier @param {number} limit */
-function committee(frontier, limit) {
-  const found = frontier.curves
-    .filter((curve) => !isMember(curve.name))
-    .map((curve) => Math.min(...curve.fn.filter((_, place) => curve.fp[place] <= limit)));
-  const least = Math.min(...found);
-  return Number.isFinite(least) ? least : null;
 }
 
 /**

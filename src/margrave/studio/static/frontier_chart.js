@@ -2,16 +2,19 @@
 // @ts-check
 
 import { axis, tooltip } from './charts.js';
-import { count, nameClass, predictedText, rate } from './kit.js';
+import { count, errorNames, nameClass, predictedText, rate } from './kit.js';
 import { errorsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Label} Label */
 /** A step as a point of the plane. @typedef {{step: number, parent: number | null, fp: number, fn: number, met: boolean}} Visited */
-/** @typedef {import('./types.js').Frontier & {trajectory: Visited[]}} Frontier */
 /** @typedef {import('./charts.js').Colours} Colours */
 /** @typedef {import('./charts.js').View} View */
 /** @typedef {{fp: number, fn: number, name: string}} Point */
+/**
+ * A frontier for the chart of a step: `best` and `hull` have only what a request from this step tries.
+ * @typedef {Omit<import('./types.js').Frontier, "hull"> & {hull: Point[], trajectory: Visited[]}} Frontier
+ */
 /** @typedef {"whole" | "steps" | "here"} Part */
 /** The steps at one point. @typedef {{steps: Visited[], fp: number, fn: number}} StepPoint */
 
@@ -30,18 +33,6 @@ export function strategyText(name) {
 
 /** The id of the series of a curve. @param {number} place */
 export const curveId = (place) => `${CURVE}${place}`;
-
-/**
- * The two kinds of errors in words: "nonspam predicted spam".
- * @param {{positive: Label, negative: Label | null}} classes
- */
-export function errorNames({ positive, negative }) {
-  const others = negative === null ? 'others' : nameClass(negative);
-  return {
-    fp: `${others} ${predictedText(positive)}`,
-    fn: `${nameClass(positive)} predicted ${negative === null ? 'another class' : others}`,
-  };
-}
 
 /** "12 of 2,230 nonspam predicted spam". @param {Frontier} frontier @param {number} fp */
 export const fpText = (frontier, fp) => `${count(fp)} of ${count(frontier.n_negative)} ${errorNames(frontier).fp}`;
@@ -90,6 +81,34 @@ export function curveNear(frontier, x, y, scale) {
 /** The steps of a dialog as points of the plane of a class. @param {Dialog} dialog @param {Label} label @returns {Visited[]} */
 export const visited = (dialog, label) =>
   dialog.steps.map(({ number, parent, met, after }) => ({ step: number, parent, met, ...errorsOf(after, label) }));
+
+/** The best points of the curves that a request from a step tries. @param {import('./types.js').Frontier} frontier @param {number} step */
+export function bestFrom({ curves }, step) {
+  const tried = curves.filter(({ steps }) => steps.includes(step));
+  // The curves may be older than the step, until they are loaded again.
+  const points = (tried.length ? tried : curves.filter(({ name }) => !isMember(name)))
+    .flatMap(({ name, fp, fn }) => fp.map((n, place) => ({ name, fp: n, fn: fn[place] })))
+    .sort((a, b) => a.fp - b.fp || a.fn - b.fn);
+  /** @type {Point[]} */
+  const best = [];
+  for (const point of points) if (!best.length || point.fn < best[best.length - 1].fn) best.push(point);
+  return best;
+}
+
+/** The corners of the lower convex hull of the best points: those with the lowest cost for some costs. @param {Point[]} best */
+export function hullOf(best) {
+  /** @type {Point[]} */
+  const kept = [];
+  for (const point of best) {
+    while (kept.length > 1) {
+      const [a, b] = kept.slice(-2);
+      if ((b.fp - a.fp) * (point.fn - a.fn) > (b.fn - a.fn) * (point.fp - a.fp)) break; // a turn to the left
+      kept.pop();
+    }
+    kept.push(point);
+  }
+  return kept;
+}
 
 /** The steps grouped by their point, in their order. @param {Frontier} frontier @returns {StepPoint[]} */
 export function stepPoints(frontier) {

@@ -87,3 +87,15 @@ export const columnText = (predicted) => (predicted === null ? 'rejected' : `pre
 
 /** The message of an error. @param {unknown} problem */
 export const sentence = (problem) => (problem instanceof Error ? problem.message : String(problem));
+
+/**
+ * The two kinds of errors in words: "nonspam predicted spam".
+ * @param {{positive: Label, negative: Label | null}} classes
+ */
+export function errorNames({ positive, negative }) {
+  const others = negative === null ? 'others' : nameClass(negative);
+  return {
+    fp: `${others} ${predictedText(positive)}`,
+    fn: `${nameClass(positive)} predicted ${negative === null ? 'another class' : others}`,
+  };
+}

@@ -18,13 +18,13 @@ import {
   useState,
 } from './kit.js';
 import { AskBox } from './matrix_ask.js';
-import { apiEdits } from './matrix_edits.js';
+import { apiEdits, converted } from './matrix_edits.js';
 import { MatrixGrid } from './matrix_grid.js';
 import { RejectSlider } from './matrix_reject.js';
 import { ReplyBox, liveText } from './matrix_reply.js';
 import { errorsOf, totalsOf } from './matrix_counts.js';
 import { limitsOf, markOf, previewOf } from './preview.js';
-import { Summary } from './summary.js';
+import { Summary, useSince } from './summary.js';
 
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./matrix_edits.js').Mode} Mode */
@@ -165,7 +165,9 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
   const [reject, setReject] = useState(/** @type {number | null} */ (null));
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.after.classes.length) });
+  const [since, setSince] = useSince();
   const shown = reply ?? step;
+  const start = dialog.steps[0].after;
   const kept = step.preference ?? '';
   const keeps = keep && kept !== '';
   const wants = words.trim() ? [words.trim()] : [];
@@ -214,6 +216,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
   /** @param {Mode} to */
   const choose = (to) => {
     setMode(to);
+    setEdits((now) => converted(now, step.after, to));
     localStorage.setItem(MODE_KEY, to);
   };
   const allowed = keeps ? step.reject_percent : 0;
@@ -230,7 +233,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     </div>
     <${MatrixGrid}
       matrix=${shown.after}
-      before=${shown.preference === null && shown.strategy === 'start' ? shown.after : shown.before}
+      before=${since === 'start' ? start : outcome || shown.number === 0 ? shown.after : shown.before}
       mode=${mode}
       edits=${drafts}
       still=${still}
@@ -245,8 +248,9 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
     <${ChosenCell} matrix=${shown.after} row=${chosen.row} column=${chosen.column} act=${act} />
     <${Summary}
       now=${outcome?.after ?? shown.after}
-      start=${dialog.steps[0].after}
-      previous=${outcome ? shown.after : shown.before}
+      base=${since === 'start' ? start : outcome ? shown.after : shown.before}
+      since=${since}
+      setSince=${setSince}
       first=${shown.number === 0}
       mark=${markOf(outcome)}
     />

@@ -9,7 +9,7 @@ import { Icon, html } from './kit.js';
 const UNREACHABLE = 'No model found meets these limits together. The preview shows the nearest result.';
 const HINT = 'Change a cell to set a limit: type a number in it, or drag it.';
 const STILL = 'The matrix can be edited again after the reply to this request.';
-const ALREADY = 'The matrix already meets these limits; a request uses the whole allowance.';
+const ALREADY = 'The matrix already meets these limits; a request finds the fewest total errors within them.';
 
 /** The strategies, and what each does; the first two are the default. */
 export const STRATEGIES = /** @type {const} */ ([
@@ -73,6 +73,9 @@ function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
   </details>`;
 }
 
+/** The limits of a preference; a name of a class may have a comma. @param {string} preference */
+const limitsIn = (preference) => preference.split(/, (?=\w+(?:\(| [<>]=))/);
+
 /**
  * The requested limits, the button, and the options.
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
@@ -103,6 +106,8 @@ export function AskBox({
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
   const ready = any && !wrong && !still && reading !== null && reading.preference !== null;
+  const requested = limitsIn(reading?.preference ?? '');
+  const replaced = ready && keep && kept ? limitsIn(kept).filter((limit) => !requested.includes(limit)) : [];
   return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>
     <div id="matrix-sentence" class="ask-sentence" aria-live="polite">
       ${wrong ? html`<p class="bad"><${Icon} name="alert" /> ${wrong}</p>` : null}
@@ -132,7 +137,10 @@ export function AskBox({
             disabled=${still}
             onChange=${(/** @type {any} */ event) => setKeep(event.target.checked)}
           />
-          <span>keep the earlier limits: <code>${kept}</code></span>
+          <span>
+            keep the earlier limits: <code>${kept}</code>
+            ${replaced.length ? html`<br />The new limits replace <code>${replaced.join(', ')}</code>.` : null}
+          </span>
         </label>`
         : null
     }

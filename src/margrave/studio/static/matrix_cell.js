@@ -70,7 +70,7 @@ export function cellLabel(matrix, row, column, total, before, draft, preview) {
 }
 
 /**
- * The difference to the step before: good or bad by the kind of the cell.
+ * The difference to the step that is compared: good or bad by the kind of the cell.
  * @param {{difference: number, total: number, kind: "right" | "wrong" | "none", mode: Mode}} props
  */
 function Difference({ difference, total, kind, mode }) {
@@ -106,7 +106,7 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
       <${Large} text=${text(preview)} mark=${preview === n ? '' : mark} />
       <span class="cell-other">
         ${preview === n ? other : html`<span class="cell-now">now ${text(n)}</span>`}
-        <${Difference} difference=${preview - n} total=${total} kind=${kind} mode=${mode} />
+        <${Difference} difference=${preview - before} total=${total} kind=${kind} mode=${mode} />
       </span>
       <span class="cell-grip"><${Icon} name="drag" /></span>
     </span>`;

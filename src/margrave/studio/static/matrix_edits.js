@@ -69,6 +69,25 @@ export function dragSteps(pixels, start) {
 /** @param {Wanted | undefined} a @param {Wanted} b */
 export const same = (a, b) => a !== undefined && a.value === b.value && a.percent === b.percent;
 
+/**
+ * The edits in the units of a mode. A percentage of three digits is rounded so that the count stays the limit.
+ * @param {Edits} edits @param {Matrix} matrix @param {Mode} mode @returns {Edits}
+ */
+export function converted(edits, matrix, mode) {
+  const percent = mode === 'percent';
+  const entries = Object.entries(edits).map(([key, wanted]) => {
+    const [row, column] = key.split(',').map(Number);
+    const total = matrix.counts[row].reduce((sum, n) => sum + n, 0);
+    if (wanted.percent === percent || total === 0) return [key, wanted];
+    const round = (row === column) === percent ? Math.floor : Math.ceil;
+    const value = percent
+      ? round((wanted.value * 100_000) / total) / 1000
+      : round((Math.round(wanted.value * 1000) * total) / 100_000);
+    return [key, { value, percent }];
+  });
+  return Object.fromEntries(entries);
+}
+
 /** The edits for POST read. @param {Edits} edits @param {Matrix} matrix @returns {ApiEdit[]} */
 export function apiEdits(edits, matrix) {
   return Object.entries(edits).map(([key, wanted]) => {

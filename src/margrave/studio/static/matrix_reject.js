@@ -39,5 +39,6 @@ export function RejectSlider({ value, still, change }) {
       aria-valuetext=${`${value}%`}
       onInput=${read}
     />
+    <p class="muted small">Rejected rows get no prediction; a person decides about them.</p>
   </div>`;
 }

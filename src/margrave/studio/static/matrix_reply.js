@@ -127,14 +127,19 @@ function harderSeconds({ steps, n }) {
   return measured.length ? measured[measured.length - 1].seconds : n / 500;
 }
 
+/** @type {string[]} */
+const ALL = STRATEGIES.map(([name]) => name);
+
+/** @param {Reply} reply */
+const triedAll = ({ strategies }) => ALL.every((name) => strategies?.includes(name));
+
 /**
  * A button that repeats a request with all strategies, unless they were all tried.
  * @param {{dialog: Dialog, reply: Reply, act: Act}} props
  */
 function SearchHarder({ dialog, reply, act }) {
-  const all = STRATEGIES.map(([name]) => /** @type {string} */ (name));
   const { preference, parent, kept } = reply;
-  if (preference === null || all.every((name) => reply.strategies?.includes(name))) return null;
+  if (preference === null || triedAll(reply)) return null;
   const guess = Math.max(1, Math.round(harderSeconds(dialog)));
   const about = guess < 60 ? `${guess} s` : `${Math.round(guess / 60)} min`;
   return html`<button
@@ -142,7 +147,7 @@ function SearchHarder({ dialog, reply, act }) {
     class="button"
     disabled=${act.busy}
     title="Try all strategies: also reweight the members and tune the learners"
-    onClick=${() => act.prefer([preference], { keep: kept.length > 0, from: parent, strategies: all })}
+    onClick=${() => act.prefer([preference], { keep: kept.length > 0, from: parent, strategies: ALL })}
   >
     Search harder (about ${about})
   </button>`;
@@ -166,6 +171,7 @@ function NotMet({ dialog, reply, act }) {
     <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
   return html`<${Notice} kind="warn" title=${`No model found meets ${limits}. Showing the closest.`} action=${buttons}>
     It misses the limits by ${plural(short, 'row')}.${' '}
+    ${triedAll(reply) ? 'All strategies were tried: none came closer. ' : null}
     ${reply.binding ? html`<code>${reply.binding}</code> is the limiting constraint.` : null}
     ${instead ? html`<br />Reachable: <code>${instead}</code>` : null}
     ${
@@ -219,7 +225,7 @@ export function ReplyBox({ dialog, reply, live, job, act, stop }) {
     </div>
     ${reply.warnings.map((text) => html`<p key=${text} class="reply-warning small">${text}</p>`)}
     ${reply.met ? null : live ? html`<p class="small">Not met yet: the search continues.</p>` : html`<${NotMet} dialog=${dialog} reply=${reply} act=${act} />`}
-    ${reply.met && reply.already ? html`<p class="small">The limits were already met.</p>` : null}
+    ${reply.met && reply.already && reply.changes.length === 0 ? html`<p class="small">The limits were already met.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}
     <${Balance} changes=${reply.changes} />
     <div class="row">

@@ -8,7 +8,7 @@ import { totalsOf } from './matrix_counts.js';
 /** @typedef {"start" | "previous"} Since */
 
 const SINCE_KEY = 'margrave-summary-since';
-const NEXT = 'Lower a cell that has too many errors; the preview shows the cost.';
+const NEXT = 'Lower a cell that has too many errors, or raise a correct one; the preview shows the cost.';
 
 /** @param {{name: string, value: string, difference: string, tone: string, more: string}} props */
 const Total = ({ name, value, difference, tone, more }) =>
@@ -21,11 +21,8 @@ const Total = ({ name, value, difference, tone, more }) =>
     </dd>
   </div>`;
 
-/**
- * @param {{now: Matrix, start: Matrix, previous: Matrix, first: boolean, mark: string}} props
- *   `first`: the current step is the start; `mark`: stands before the numbers of a preview, otherwise ""
- */
-export function Summary({ now, start, previous, first, mark }) {
+/** What the numbers are compared with, as last chosen. @returns {[Since, (to: Since) => void]} */
+export function useSince() {
   const [since, setSince] = useState(
     /** @type {Since} */ (localStorage.getItem(SINCE_KEY) === 'start' ? 'start' : 'previous'),
   );
@@ -34,8 +31,16 @@ export function Summary({ now, start, previous, first, mark }) {
     setSince(to);
     localStorage.setItem(SINCE_KEY, to);
   };
+  return [since, choose];
+}
+
+/**
+ * @param {{now: Matrix, base: Matrix, since: Since, setSince: (to: Since) => void, first: boolean, mark: string}} props
+ *   `base`: what `now` is compared with; `first`: the current step is the start; `mark`: stands before the numbers of a preview, otherwise ""
+ */
+export function Summary({ now, base: earlier, since, setSince, first, mark }) {
   const totals = totalsOf(now);
-  const base = totalsOf(since === 'start' ? start : previous);
+  const base = totalsOf(earlier);
   const compared = mark !== '' || !first;
   const rise = totals.errors - base.errors;
   const about = mark && `${mark} `;
@@ -72,14 +77,18 @@ export function Summary({ now, start, previous, first, mark }) {
     ${
       compared
         ? html`<div class="summary-foot">
-          <div class="switch" role="group" aria-label="Compare">
-            ${choices.map(
-              ([name, text]) =>
-                html`<button key=${name} type="button" aria-pressed=${since === name} onClick=${() => choose(name)}>
-                  ${text}
-                </button>`,
-            )}
-          </div>
+          ${
+            first
+              ? null
+              : html`<div class="switch" role="group" aria-label="Compare">
+                ${choices.map(
+                  ([name, text]) =>
+                    html`<button key=${name} type="button" aria-pressed=${since === name} onClick=${() => setSince(name)}>
+                      ${text}
+                    </button>`,
+                )}
+              </div>`
+          }
           ${rise > 0 ? html`<span class="summary-warning">${plural(rise, 'error')} more in total</span>` : null}
         </div>`
         : html`<p class="summary-foot muted small">${NEXT}</p>`

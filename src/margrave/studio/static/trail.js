@@ -8,6 +8,7 @@ import {
   Spinner,
   Tag,
   count,
+  errorNames,
   html,
   plural,
   useEffect,
@@ -64,6 +65,13 @@ function countsOf({ fp, fn, after }) {
   ];
 }
 
+/** What a word for errors counts: "false positives: ham predicted spam". @param {Step} step @param {string} name */
+function countTitle({ after: { classes, positive } }, name) {
+  if (positive === null || (name !== 'fp' && name !== 'fn')) return undefined;
+  const negative = classes.length === 2 ? classes[classes[0] === positive ? 1 : 0] : null;
+  return `${name === 'fp' ? 'false positives' : 'false negatives'}: ${errorNames({ positive, negative })[name]}`;
+}
+
 /** @param {Step} step */
 function stepLabel(step) {
   const counts = countsOf(step).map(([name, n]) => `, ${name} ${count(n)}`).join('');
@@ -105,7 +113,7 @@ function renderLine({ step, place, width, here, off, marked, accepted, go, mark 
       ${accepted ? html`<${Tag} kind="good">certified<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
       <span class="trail-counts">
-        ${countsOf(step).map(([name, n]) => html`<span><span class="muted">${name}</span> ${count(n)}</span>`)}
+        ${countsOf(step).map(([name, n]) => html`<span title=${countTitle(step, name)}><span class="muted">${name}</span> ${count(n)}</span>`)}
       </span>
       <span class="trail-strategy muted">${start ? '' : step.strategy}</span>
       </span>

@@ -177,7 +177,7 @@ export function SmallMatrix({ matrix, caption }) {
   const k = matrix.classes.length;
   const rejects = matrix.counts.some((row) => row[k] > 0);
   const columns = [...matrix.classes, ...(rejects ? [null] : [])];
-  return html`<div class="scroll-x">
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${caption}>
     <table class="small-matrix">
       <caption class="hidden">${caption}</caption>
       <thead>

@@ -10,6 +10,7 @@ from tests.studio.browser import axe
 from tests.studio.page_parts import (
     Name,
     ask_button,
+    asks,
     at_step,
     button,
     cell,
@@ -20,6 +21,7 @@ from tests.studio.page_parts import (
     number,
     record,
     sentence,
+    step,
     table,
     tells,
     trained,
@@ -196,8 +198,8 @@ def test_a_dragged_cell_shows_its_cost_before_any_request(show, dialog):
     page.mouse.move(box["x"] + 20, box["y"] + 20)
     page.mouse.down()
     seen = []
-    for step in range(1, 5):
-        page.mouse.move(box["x"] + 20, box["y"] + 20 + 20 * step)
+    for far in range(20, 100, 20):
+        page.mouse.move(box["x"] + 20, box["y"] + 20 + far)
         expect(cell(page, "spam", "ham")).to_contain_text("≈")
         seen.append(previewed(page)[3])
     page.mouse.up()
@@ -236,6 +238,50 @@ def test_apply_reaches_the_preview(show, user, mails_table):
     page.reload()
     expect(button(page, "since start")).to_have_attribute("aria-pressed", "true")
     button(page, "since previous step").click()
+
+
+def test_a_limit_has_the_unit_of_the_view(show, dialog):
+    page = opened(show, dialog)
+    (correct, fp, _), _ = matrix(page)
+    size = correct + fp
+    for true, predicted, limit in [("ham", "spam", fp - 1), ("spam", "spam", 1)]:
+        cell(page, true, predicted).click()
+        page.keyboard.type(str(limit))
+        page.keyboard.press("Tab")
+    asks(page, fp - 1)
+    requested = sentence(page).inner_text()
+    shown = cell(page, "ham", "spam").locator(".cell-draft")
+    button(page, Name.PERCENT).click()
+    assert float(re.search(r"[\d.]+(?=%)", shown.inner_text())[0]) == pytest.approx(
+        100 * (fp - 1) / size, abs=0.001
+    )
+    button(page, "Counts").click()
+    expect(shown).not_to_contain_text("%")
+    expect(sentence(page)).to_have_text(requested, use_inner_text=True)
+    button(page, Name.PERCENT).click()
+    with page.expect_response("**/read") as read:
+        cell(page, "ham", "spam").press("-")
+    expect(shown).to_contain_text("%")
+    assert all(str(edit["to"]).endswith("%") for edit in read.value.request.post_data_json["edits"])
+    button(page, "Counts").click()
+    button(page, Name.CLEAR).click()
+
+
+def test_the_switch_governs_cells_and_totals(show, user, mails_table):
+    made = trained(user, mails_table, "fp <= 5", "fp <= 2")
+    page = opened(show, made)
+    start, middle, last = (one["after"]["counts"] for one in user.ok(f"/dialogs/{made}")["steps"])
+    for name, base in [("since start", start), ("since previous step", middle)]:
+        button(page, name).click()
+        rise = errors_of(last) - errors_of(base)
+        tells(page.locator(".summary-difference").first, f"{rise:+}".replace("-", "−"))
+        change = last[0][1] - base[0][1]
+        expected = f"{change:+}".replace("-", "−") if change else ""
+        found = cell(page, "ham", "spam").locator(".cell-difference").all_inner_texts()
+        assert "".join(found).strip() == expected
+    step(page, 0).click()
+    at_step(page, 0)
+    expect(button(page, "since start")).to_have_count(0)
 
 
 @pytest.mark.full

@@ -17,6 +17,7 @@ from benchmarks import (
     selection,
     steer,
     studio,
+    training,
 )
 from benchmarks._timing import at_most
 
@@ -73,6 +74,9 @@ def table(n: int, n_rows: int | None) -> int:
         selection.many(n // 2),
         steer.on_spambase(n_rows),
         studio.on_spambase(n_rows),
+        training.in_the_studio(),
+        training.beside_stacking(n_rows),
+        training.on_a_large_table(n // 5),
         command.starts(),
         command.predictions(n_rows),
     ):

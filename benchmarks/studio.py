@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -46,13 +47,13 @@ _BACK_OR_FORTH = """async (forth) => {
 FRAME = 0.016  # seconds; a handler that takes longer drops frames
 POINTS = 5000
 # A step of a drag: the handler, the search on the frontier, and the new numbers in the matrix.
-_DRAG = """async (y) => {
+_DRAG = """async ([x, y]) => {
   const cell = document.querySelector('[data-cell="0,1"]'), start = performance.now();
-  cell.dispatchEvent(new PointerEvent("pointermove", {clientY: y, bubbles: true}));
+  cell.dispatchEvent(new PointerEvent("pointermove", {clientX: x, clientY: y, bubbles: true}));
   await null;
   const seconds = (performance.now() - start) / 1000;
   await new Promise(requestAnimationFrame);
-  return seconds;
+  return [seconds, cell.textContent];
 }"""
 # When the confusion matrix is drawn for the first time.
 _MATRIX = """new MutationObserver((_, watch) => {
@@ -214,10 +215,16 @@ def drag(opened: Page, frontier: dict[str, Any], n_steps: int) -> Comparison:
     box = opened.locator('[data-cell="0,1"]').bounding_box()
     if box is None:
         raise RuntimeError("The page shows no matrix.")
-    opened.mouse.move(box["x"] + 20, box["y"] + 20)
+    x, y = box["x"] + 20, box["y"] + 20
+    opened.mouse.move(x, y)
     opened.mouse.down()
-    opened.mouse.move(box["x"] + 20, box["y"] + 40)  # the cell takes the pointer
-    seconds = [opened.evaluate(_DRAG, box["y"] + 40 - 4 * step) for step in range(n_steps)]
+    opened.mouse.move(x, y - 20)  # the cell takes the pointer
+    far = [10 - abs(step % 20 - 10) for step in range(1, n_steps + 1)]  # up and down again
+    seconds, shown = zip(
+        *(opened.evaluate(_DRAG, [x, y - 20 - 4 * steps]) for steps in far), strict=True
+    )
+    if any(now == before for before, now in pairwise(shown)):
+        raise RuntimeError("A step of the drag did not change the number in the cell.")
     opened.mouse.up()
     opened.unroute("**/api/**/frontier*")
     what = f"preview of a dragged cell, {POINTS:,} points; 95th percentile of {n_steps} steps"

@@ -81,9 +81,11 @@ class FirstMatrix:
         self.seconds = min(self.seconds, *first)
 
 
-def beside_stacking(repeats: int = 3) -> Iterator[Comparison]:
+def beside_stacking(n_rows: int | None = None, repeats: int = 3) -> Iterator[Comparison]:
     """Compare the committee on Spambase with scikit-learn's stacking of the same members."""
-    X, y = datasets.load("spambase", return_X_y=True)
+    frame = datasets.load("spambase", as_frame=True).frame
+    frame = frame if n_rows is None else frame.sample(n_rows, random_state=0)
+    X, y = frame.drop(columns="target").to_numpy(), frame["target"].to_numpy()
     members = default_committee(len(y) * 4 // 5, random_state=0)
 
     def stack() -> None:

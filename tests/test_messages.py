@@ -41,7 +41,7 @@ def test_a_class_that_reads_as_a_name_is_bare(label):
 
 @pytest.mark.parametrize(
     "label",
-    [0, -1, 1.5, np.int64(7), "1", "", "not spam", "a,b", "<=50K", "rejected", "no", "it's"],
+    [0, -1, 1.5, np.int64(7), "1", "", "not spam", "a,b", "<=50K", "rejected", "no", "Yes", "it's"],
 )
 def test_a_class_that_would_be_misread_is_quoted(label):
     text = name_class(label)

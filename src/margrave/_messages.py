@@ -11,8 +11,8 @@ from typing import Any
 _NAME = re.compile(r"[^\W\d]\w*(?:[-./]\w+)*")
 _MAX_TEXT = 200  # characters that are compared with names: a comparison takes quadratic time
 _SENTENCE_WORDS = {
-    *("a", "all", "and", "are", "at", "false", "in", "is", "no", "none", "not", "of", "on", "or"),
-    *("predicted", "rejected", "samples", "the", "true", "yes"),
+    *("a", "all", "and", "are", "at", "in", "is", "no", "none", "not", "of", "on", "or"),
+    *("predicted", "rejected", "samples", "the", "yes"),
 }
 
 

@@ -224,8 +224,8 @@ def test_several_at_a_time_give_the_same_dialog():
 def test_progress_is_told():
     told = []
     open_dialog(callback=told.append)
-    assert [one.done for one in told] == list(range(1, 13))
-    assert {(one.total, one.member) for one in told} == {(12, "logistic"), (12, "bayes")}
+    assert [one.done for one in told] == list(range(13))
+    assert {(one.total, one.member) for one in told[1:]} == {(12, "logistic"), (12, "bayes")}
 
 
 # Committees and tables

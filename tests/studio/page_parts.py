@@ -109,7 +109,7 @@ class Name:
     MODEL_FILE = re.compile("^Model for")
     NEW_DIALOG = "New dialog"
     NOT_TRAINED = "Not trained"
-    OFFER = re.compile(r"^Step \d+ would guarantee")
+    OFFER = re.compile(r"^(Requested|Certified) in step \d+")
     PARTS = "How the rows are split"
     PERCENT = "Percent of the row"
     PREFERENCE = "Preference in words"

@@ -534,6 +534,16 @@ class TestWork:
         bench.ended(*training)
         assert waiting[1].begun.wait(LONG)
 
+    def test_trainings_share_the_cores(self, file, monkeypatch):
+        monkeypatch.setattr(jobs_module, "cores", lambda: 4)
+        with bench_of(file, workers=7) as bench:
+            shares = []
+            for _ in range(5):
+                _, work = bench.hold(kind=TRAIN)
+                assert work.begun.wait(LONG)
+                shares.append(work.handle.n_jobs)
+            assert shares == [4, 2, 1, 1, 1]
+
     def test_two_jobs_that_come_while_workers_look_are_both_begun(self, file):
         """Both workers see an empty store, and only then both jobs are added."""
 

@@ -53,6 +53,7 @@ def test_a_link_is_made_read_and_taken_back(show, user, dialog, reader):
     at_step(page, 2)
     counts = matrix(page)
     box = share_box(page)
+    expect(box).to_contain_text("this machine only")  # before anybody makes a link and sends it
     button(box, "Create a link").focus()
     page.keyboard.press("Enter")
     expect(box.get_by_label("Read-only link")).to_be_focused()
@@ -108,6 +109,21 @@ def test_a_reader_finds_every_view_and_nothing_to_change(user, dialog, reader, v
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("unused_rows")
+def test_a_reader_finds_the_certificate_first(user, mails_table, reader):
+    made = trained(user, mails_table, "fp <= 35%")
+    job = user.finished(user.post(f"/dialogs/{made}/accept", {"confidence": 0.95}))
+    assert job["state"] == "done", job
+    page = reader(user.post(f"/dialogs/{made}/share").json()["link"])
+    shown = panel(page, CERTIFY).get_by_role("article")
+    (ham, as_spam, _), (as_ham, spam, _) = user.ok(f"/dialogs/{made}")["accepted"][0]["confusion"][
+        "counts"
+    ]
+    tells(shown.locator("dd").nth(0), f"{as_spam} of {ham + as_spam}")
+    tells(shown.locator("dd").nth(1), f"{as_ham} of {as_ham + spam}")
+
+
+@pytest.mark.full
 def test_a_reader_of_a_program_sees_its_nodes(user, mails_table, reader):
     made = trained(user, mails_table, kind="program", levels=3, members=None)
     page = reader(user.post(f"/dialogs/{made}/share").json()["link"])
@@ -148,3 +164,14 @@ def test_tabs_that_do_not_apply_are_hidden_and_none_is_off_screen(show, user, di
 def test_the_tab_says_what_certifying_uses(show, user, dialog):
     page = show(f"#/d/{dialog}/certify")
     tells(panel(page, CERTIFY).locator(".panel-head"), record(user, page)["parts"]["certify"])
+
+
+def test_a_guarantee_is_not_stated_as_a_count_of_the_tuning_set(show, user, dialog):
+    page = show(f"#/d/{dialog}/certify")
+    requested = panel(page, CERTIFY).locator(".guarantees li")
+    expect(requested).to_have_count(2)
+    for text, shown in zip(
+        record(user, page)["steps"][2]["sentences"], requested.all_inner_texts(), strict=True
+    ):
+        assert re.search(r" \(\d+ of \d+\)$", text)
+        assert shown == text[: text.rindex(" (")]

@@ -21,6 +21,7 @@ from tests.studio.page_parts import (
     step,
     tab,
     table,
+    tells,
     trail,
     trained,
     uploaded,
@@ -71,6 +72,46 @@ def test_four_classes(open_page, studio_server, viewport, theme):
     expect(page.get_by_role("img", name=re.compile("gamma"))).to_be_visible()
     well_made(page)
     certifies(page)
+    well_made(page)
+
+
+def cut(page):
+    """The numbers of the matrix that are wider than their place."""
+    return page.locator(".cell-number").evaluate_all(
+        """(all) => all.filter((one) => one.scrollWidth > one.clientWidth)
+                       .map((one) => one.innerText)"""
+    )
+
+
+def lines(part):
+    """Of how many lines a text is."""
+    return part.evaluate("(one) => one.clientHeight / parseFloat(getComputedStyle(one).lineHeight)")
+
+
+@SIZES
+def test_long_names_and_percentages_are_not_cut(open_page, studio_server, viewport, theme):
+    user = studio_server.user
+    classes = ("account_takeover", "friendly_fraud", "honest", "stolen_card")
+    dialog = trained(user, uploaded(user, table(2400, classes)), "correct(honest) >= 60%")
+    page = open_page(
+        f"{studio_server.url}#/d/{dialog}", viewport=viewport, theme=theme, reduced_motion=True
+    )
+    at_step(page, 1)
+    errors = sum(map(sum, matrix(page))) - sum(row[at] for at, row in enumerate(matrix(page)))
+    tells(step(page, 1).locator(".trail-counts"), errors)
+    button(page, Name.PERCENT).click()
+    assert cut(page) == []
+    cell(page, "honest", "honest").click()
+    page.keyboard.type("97.5")
+    expect(page.locator(".cell-bound").nth(3)).to_be_visible()  # the preview of other cells
+    assert cut(page) == []
+    page.keyboard.press("Escape")
+    certifies(page)
+    assert lines(page.locator(".dialog-head p").first) < 2
+    title = page.get_by_role("heading", level=1).bounding_box()
+    assert title["width"] > title["height"]
+    for head in page.get_by_role("article").get_by_role("rowheader").all():
+        assert lines(head) < 4  # "true", and the two words of a name
     well_made(page)
 
 

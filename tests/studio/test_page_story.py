@@ -475,8 +475,10 @@ def test_dialogs_are_renamed_and_deleted(show, user, mails_table):
     box.get_by_role("button", name="Cancel").click()
     expect(box).to_have_count(0)
     page.get_by_role("button", name="Delete A third name").click()
+    page.evaluate("(id) => localStorage.setItem(`margrave-focus-${id}`, '1')", dialog)
     box.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("link", name="A third name")).to_have_count(0)
+    assert dialog not in " ".join(page.evaluate("Object.keys(localStorage)"))
     assert user.get(f"/dialogs/{dialog}").status_code == 404
 
 

@@ -90,7 +90,7 @@ function Offer({ dialog, step, act }) {
 
   return html`<section class="offer" aria-label="Requested guarantee" aria-busy=${loading}>
     <div>
-      <h3>Step ${step.number} would guarantee</h3>
+      <h3>${known ? 'Certified' : 'Requested'} in step ${step.number}</h3>
       <ul class="guarantees">
         ${(step.sentences.length ? step.sentences : [step.preference]).map((one) => html`<li>${one}</li>`)}
       </ul>

@@ -2,10 +2,12 @@
 // @ts-check
 
 import { get } from './api.js';
-import { DownloadLink, html, plural, SmallMatrix, useLoad } from './kit.js';
+import { count, DownloadLink, html, plural, rate, rowTotals, SmallMatrix, useLoad } from './kit.js';
+import { errorsOf, totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Accepted} Accepted */
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Studio} Studio */
 /** @typedef {import('./types.js').Act} Act */
 
@@ -19,7 +21,7 @@ export const confidenceText = (confidence) => `${Number((100 * confidence).toFix
 export function Certificate({ dialog, accepted, root, act }) {
   const files = `${root}/accepted/${accepted.number}`;
   const name = `certificate-${accepted.number}-title`;
-  const n = accepted.confusion.counts.flat().reduce((sum, one) => sum + one, 0);
+  const { n } = totalsOf(accepted.confusion);
   return html`<article class="certificate" aria-labelledby=${name}>
     <div class="certificate-sheet">
       <header>
@@ -33,6 +35,9 @@ export function Certificate({ dialog, accepted, root, act }) {
       <div class="certificate-ground">
         <${SmallMatrix} matrix=${accepted.confusion} caption=${`Confusion matrix on the certification set, certificate ${accepted.number}`} />
         <dl>
+          ${ratesOf(accepted.confusion).map(
+            ([name, some, all]) => html`<div><dt>${name}</dt><dd>${count(some)} of ${count(all)}, ${rate(some, all)}</dd></div>`,
+          )}
           <div><dt>Measured on</dt><dd>the certification set, ${plural(n, 'row')}</dd></div>
           <div><dt>Method</dt><dd>${accepted.route}</dd></div>
           <div><dt>Requested</dt><dd class="mono">${accepted.preference}</dd></div>
@@ -48,6 +53,10 @@ export function Certificate({ dialog, accepted, root, act }) {
           </div>
         </dl>
       </div>
+      <p class="muted small">
+        Certifying sets the decision of step ${accepted.step} anew, with a margin, so that the limits hold on new rows.
+        These numbers are counted on the certification set; the matrix of step ${accepted.step} counts the tuning set.
+      </p>
       ${accepted.remarks.length
         ? html`<ul class="certificate-remarks">${accepted.remarks.map((one) => html`<li>${one}</li>`)}</ul>`
         : null}
@@ -65,6 +74,21 @@ export function Certificate({ dialog, accepted, root, act }) {
       <pre class="scroll-x" tabindex="0">${accepted.text}</pre>
     </details>
   </article>`;
+}
+
+/**
+ * The errors of a matrix, each with the number of rows that it is counted on: of two classes, both kinds.
+ * @param {Matrix} matrix @returns {[string, number, number][]}
+ */
+function ratesOf(matrix) {
+  const { n, errors, rejected } = totalsOf(matrix);
+  const { classes, positive } = matrix;
+  /** @type {[string, number, number][]} */
+  const last = rejected ? [['Rejected', rejected, n]] : [];
+  if (positive === null || classes.length > 2) return [['Errors', errors, n], ...last];
+  const { fp, fn } = errorsOf(matrix, positive);
+  const positives = rowTotals(matrix)[classes.indexOf(positive)];
+  return [['False positives', fp, n - positives], ['False negatives', fn, positives], ...last];
 }
 
 /**

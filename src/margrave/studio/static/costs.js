@@ -5,8 +5,8 @@ import { get, query } from './api.js';
 import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade } from './costs_map.js';
 import { stepOf } from './dialog_state.js';
 import { FocusChoice, fpLimit, frontierOf } from './frontier.js';
-import { errorNames, isMember, strategyText } from './frontier_chart.js';
-import { count, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
+import { isMember, strategyText } from './frontier_chart.js';
+import { count, errorNames, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
 import { errorsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Frontier} Frontier */

@@ -230,8 +230,8 @@ function useKeys(dialog, act) {
 }
 
 /** @param {Dialog} dialog */
-const usualTab = (dialog) =>
-  dialog.kind === 'program' ? 'program' : 'frontier';
+const usualTab = ({ kind, read_only, accepted }) =>
+  read_only && accepted.length ? 'certify' : kind === 'program' ? 'program' : 'frontier';
 
 /**
  * A trained dialog: the matrix and the trail, and the panels as tabs.

@@ -209,9 +209,9 @@ export function useDialog(id) {
 /** The class in focus, remembered for each dialog. @param {Dialog} dialog */
 export function useFocus(dialog) {
   const key = `margrave-focus-${dialog.id}`;
-  const kept = JSON.parse(localStorage.getItem(key) ?? 'null');
+  const kept = dialog.classes.find((label) => JSON.stringify(label) === localStorage.getItem(key));
   const [focus, setFocus] = useState(
-    /** @type {Label} */ (dialog.classes.includes(kept) ? kept : (dialog.positive ?? dialog.classes[0])),
+    /** @type {Label} */ (kept ?? dialog.positive ?? dialog.classes[0]),
   );
   const choose = useCallback(
     (/** @type {Label} */ label) => {

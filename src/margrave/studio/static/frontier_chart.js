@@ -2,7 +2,7 @@
 // @ts-check
 
 import { axis, tooltip } from './charts.js';
-import { count, nameClass, predictedText, rate } from './kit.js';
+import { count, errorNames, nameClass, predictedText, rate } from './kit.js';
 import { errorsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -33,18 +33,6 @@ export function strategyText(name) {
 
 /** The id of the series of a curve. @param {number} place */
 export const curveId = (place) => `${CURVE}${place}`;
-
-/**
- * The two kinds of errors in words: "nonspam predicted spam".
- * @param {{positive: Label, negative: Label | null}} classes
- */
-export function errorNames({ positive, negative }) {
-  const others = negative === null ? 'others' : nameClass(negative);
-  return {
-    fp: `${others} ${predictedText(positive)}`,
-    fn: `${nameClass(positive)} predicted ${negative === null ? 'another class' : others}`,
-  };
-}
 
 /** "12 of 2,230 nonspam predicted spam". @param {Frontier} frontier @param {number} fp */
 export const fpText = (frontier, fp) => `${count(fp)} of ${count(frontier.n_negative)} ${errorNames(frontier).fp}`;

@@ -70,7 +70,7 @@ export function labelText(label) {
 
 // A class that reads as a name within a sentence: it starts with a letter and has no spaces.
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:[-./][\p{L}\p{N}_]+)*$/u;
-const SENTENCE_WORDS = 'a all and are at false in is no none not of on or predicted rejected samples the true yes'.split(' ');
+const SENTENCE_WORDS = 'a all and are at in is no none not of on or predicted rejected samples the yes'.split(' ');
 
 /** A class within a sentence, in quotes if it would not read as a name: spam, '0', 'not spam'. @param {Label} label */
 export function nameClass(label) {
@@ -87,3 +87,15 @@ export const columnText = (predicted) => (predicted === null ? 'rejected' : `pre
 
 /** The message of an error. @param {unknown} problem */
 export const sentence = (problem) => (problem instanceof Error ? problem.message : String(problem));
+
+/**
+ * The two kinds of errors in words: "nonspam predicted spam".
+ * @param {{positive: Label, negative: Label | null}} classes
+ */
+export function errorNames({ positive, negative }) {
+  const others = negative === null ? 'others' : nameClass(negative);
+  return {
+    fp: `${others} ${predictedText(positive)}`,
+    fn: `${nameClass(positive)} predicted ${negative === null ? 'another class' : others}`,
+  };
+}

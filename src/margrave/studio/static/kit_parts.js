@@ -155,6 +155,9 @@ export const Field = ({ id, label, hint, children }) =>
     ${children} ${hint ? html`<p class="field-hint">${hint}</p>` : null}
   </div>`;
 
+/** A text whose lines may also break after "_". @param {{text: string}} props */
+export const Breakable = ({ text }) => text.split(/(?<=_)/).map((part, at) => (at ? html`<wbr />${part}` : part));
+
 /** @param {Matrix} matrix @param {number} row @param {number} column @returns {"right" | "wrong" | "none"} */
 export const cellKind = (matrix, row, column) =>
   column === matrix.classes.length ? 'none' : column === row ? 'right' : 'wrong';
@@ -174,20 +177,20 @@ export function SmallMatrix({ matrix, caption }) {
   const k = matrix.classes.length;
   const rejects = matrix.counts.some((row) => row[k] > 0);
   const columns = [...matrix.classes, ...(rejects ? [null] : [])];
-  return html`<div class="scroll-x">
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label=${caption}>
     <table class="small-matrix">
       <caption class="hidden">${caption}</caption>
       <thead>
         <tr>
           <td></td>
-          ${columns.map((predicted) => html`<th scope="col">${columnText(predicted)}</th>`)}
+          ${columns.map((predicted) => html`<th scope="col"><${Breakable} text=${columnText(predicted)} /></th>`)}
         </tr>
       </thead>
       <tbody>
         ${matrix.classes.map(
           (label, row) =>
             html`<tr>
-              <th scope="row">true ${labelText(label)}</th>
+              <th scope="row"><${Breakable} text=${`true ${labelText(label)}`} /></th>
               ${columns.map((_, column) => {
                 const n = matrix.counts[row][column];
                 const fraction = totals[row] ? n / totals[row] : 0;

@@ -81,6 +81,12 @@ function Difference({ difference, total, kind, mode }) {
   </span>`;
 }
 
+/** The large number, set so small that it fits. @param {{text: string, mark?: string, kind?: string}} props */
+const Large = ({ text, mark = '', kind = '' }) =>
+  html`<span class=${`cell-number ${kind}`} style=${fitted(mark + text)}>
+    ${mark ? html`<span class="cell-bound">${mark}</span>` : null}${text}
+  </span>`;
+
 /**
  * The content of a cell that is not being edited.
  * @param {{matrix: Matrix, row: number, column: number, total: number, before: number, mode: Mode,
@@ -97,11 +103,7 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
   const other = mode === 'counts' ? rate(n, total) : count(n);
   if (preview !== null && !draft) {
     return html`<span class="cell-face" aria-hidden="true">
-      ${
-        preview === n
-          ? html`<span class="cell-number">${text(n)}</span>`
-          : html`<span class="cell-number cell-bounded"><span class="cell-bound">${mark}</span>${text(preview)}</span>`
-      }
+      <${Large} text=${text(preview)} mark=${preview === n ? '' : mark} />
       <span class="cell-other">
         ${preview === n ? other : html`<span class="cell-now">now ${text(n)}</span>`}
         <${Difference} difference=${preview - before} total=${total} kind=${kind} mode=${mode} />
@@ -112,11 +114,11 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
   return html`<span class="cell-face" aria-hidden="true">
     ${
       draft
-        ? html`<span class="cell-number cell-bounded cell-draft"><span class="cell-bound">${bound}</span>${wantedText(draft)}</span>
+        ? html`<${Large} text=${wantedText(draft)} mark=${bound} kind="cell-draft" />
           <span class="cell-other">
             ${preview === null || reachable ? `now ${text(n)}` : `nearest ${mark} ${text(preview)}`}
           </span>`
-        : html`<span class="cell-number">${text(shown)}</span>
+        : html`<${Large} text=${text(shown)} />
           <span class="cell-other">
             ${other}<${Difference} difference=${n - before} total=${total} kind=${kind} mode=${mode} />
           </span>`
@@ -124,6 +126,9 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
     <span class="cell-grip"><${Icon} name="drag" /></span>
   </span>`;
 }
+
+/** The number of characters that have to fit in a line of the cell. @param {string} text */
+export const fitted = (text) => ({ '--length': text.length });
 
 /** The strength of a cell's colour by its fraction of the row. @param {number} n @param {number} total */
 export const cellTint = (n, total) => ({ '--tint': tint(total ? n / total : 0) });

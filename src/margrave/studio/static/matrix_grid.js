@@ -1,8 +1,8 @@
 // The large matrix as a grid of cells: arrow keys move between them, and each can be edited.
 // @ts-check
 
-import { cellKind, columnText, count, html, labelText, rowTotals, useLayoutEffect, useRef } from './kit.js';
-import { CellFace, cellLabel, cellTint } from './matrix_cell.js';
+import { Breakable, cellKind, columnText, count, html, labelText, rowTotals, useLayoutEffect, useRef } from './kit.js';
+import { CellFace, cellLabel, cellTint, fitted } from './matrix_cell.js';
 import { useDrag, useEditing } from './matrix_editing.js';
 import { cellKey } from './matrix_edits.js';
 import { markOf } from './preview.js';
@@ -56,7 +56,7 @@ function CellInput({ label, bound, typing, editing, mode, ask }) {
     event.preventDefault();
   };
   return html`<span class="cell-face">
-    <span class="cell-number cell-bounded cell-typing">
+    <span class="cell-number cell-typing" style=${fitted(`${bound}${typing.text}%`)}>
       <span class="cell-bound">${bound}</span>
       <input
         ref=${field}
@@ -150,7 +150,7 @@ const Head = ({ columns, focus }) =>
             title=${columnText(predicted)}
           >
             ${predicted === null ? null : html`<small>predicted</small>`}
-            <span class="matrix-label">${labelText(predicted)}</span>
+            <span class="matrix-label"><${Breakable} text=${labelText(predicted)} /></span>
           </th>`,
       )}
     </tr>
@@ -214,7 +214,7 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
           (label, row) =>
             html`<tr role="row" key=${row}>
               <th scope="row" role="rowheader" class=${label === focus ? 'matrix-focus' : ''} title=${`true ${labelText(label)}`}>
-                <small>true</small><span class="matrix-label">${labelText(label)}</span>
+                <small>true</small><span class="matrix-label"><${Breakable} text=${labelText(label)} /></span>
                 <small class="matrix-total">${count(totals[row])}</small>
               </th>
               ${columns.map(

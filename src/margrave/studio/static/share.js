@@ -15,6 +15,8 @@ export function Share({ dialog, refresh }) {
     ${open ? html`<${Box} dialog=${dialog} refresh=${refresh} close=${() => setOpen(false)} />` : null}`;
 }
 
+const LOCAL = /^(127\.|localhost$|\[::1\]$)/; // the names of this machine
+
 /** Move the focus to an element that appears. @param {HTMLElement | null} element */
 const focused = (element) => element?.focus();
 
@@ -60,6 +62,11 @@ function Box({ dialog, refresh, close }) {
       Whoever has the link sees the matrices, the steps, the frontier, the members and the certificates of this dialog,
       also those of later steps. They cannot change anything, and they do not see the rows of the table.
     </p>
+    ${
+      LOCAL.test(new URL(dialog.link ?? location.href).hostname)
+        ? html`<p>The studio listens on this machine only, so a link works on this machine only.</p>`
+        : null
+    }
     ${dialog.link ? html`<${Link} link=${dialog.link} />` : null}
     ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
     ${
@@ -85,16 +92,13 @@ function Link({ link }) {
       setCopied('Copy it with Ctrl-C.'); // without TLS, browsers allow no more
     }
   };
-  const local = /^(127\.|localhost$|\[::1\]$)/.test(new URL(link).hostname);
   return html`<div class="field">
     <label for="share-link">Read-only link</label>
     <div class="row share-link">
       <input id="share-link" type="text" class="mono" readonly value=${link} ref=${field} />
       <button type="button" class="button" onClick=${copy}>Copy</button>
     </div>
-    <p class="field-hint" role="status">
-      ${copied} ${local ? ' The studio listens on this machine only, so the link works on this machine only.' : ''}
-    </p>
+    <p class="field-hint" role="status">${copied}</p>
   </div>`;
 }
 

@@ -8,6 +8,7 @@ import {
   Spinner,
   Tag,
   count,
+  errorNames,
   html,
   plural,
   useEffect,
@@ -16,8 +17,7 @@ import {
   useRef,
   useState,
 } from './kit.js';
-import { errorNames } from './frontier_chart.js';
-import { rejectedOf } from './matrix_counts.js';
+import { totalsOf } from './matrix_counts.js';
 import { Changes } from './matrix_reply.js';
 import { lanes } from './trail_lanes.js';
 
@@ -58,9 +58,9 @@ function Graph({ place, width, step, here }) {
 
 /** The errors of a step, and its rejected rows if there are any. @param {Step} step @returns {[string, number][]} */
 function countsOf({ fp, fn, after }) {
-  const rejected = rejectedOf(after);
+  const { errors, rejected } = totalsOf(after);
   return [
-    .../** @type {[string, number][]} */ (fp === null ? [] : [['fp', fp], ['fn', fn ?? 0]]),
+    .../** @type {[string, number][]} */ (fp === null ? [['errors', errors]] : [['fp', fp], ['fn', fn ?? 0]]),
     .../** @type {[string, number][]} */ (rejected ? [['rejected', rejected]] : []),
   ];
 }

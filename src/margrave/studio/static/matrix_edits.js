@@ -70,7 +70,7 @@ export function dragSteps(pixels, start) {
 export const same = (a, b) => a !== undefined && a.value === b.value && a.percent === b.percent;
 
 /**
- * The edits in the units of a mode. A percentage of three digits is rounded so that the count stays the limit.
+ * The edits in the units of a mode. A percentage has as few digits, at most three, as keep the count.
  * @param {Edits} edits @param {Matrix} matrix @param {Mode} mode @returns {Edits}
  */
 export function converted(edits, matrix, mode) {
@@ -79,11 +79,12 @@ export function converted(edits, matrix, mode) {
     const [row, column] = key.split(',').map(Number);
     const total = matrix.counts[row].reduce((sum, n) => sum + n, 0);
     if (wanted.percent === percent || total === 0) return [key, wanted];
-    const round = (row === column) === percent ? Math.floor : Math.ceil;
-    const value = percent
-      ? round((wanted.value * 100_000) / total) / 1000
-      : round((Math.round(wanted.value * 1000) * total) / 100_000);
-    return [key, { value, percent }];
+    const [inside, outside] = row === column ? [Math.ceil, Math.floor] : [Math.floor, Math.ceil];
+    /** @param {number} some a percentage */
+    const counted = (some) => inside((Math.round(some * 1000) * total) / 100_000);
+    if (!percent) return [key, { value: counted(wanted.value), percent }];
+    const values = [1, 10, 100, 1000].map((scale) => outside((wanted.value * 100 * scale) / total) / scale);
+    return [key, { value: values.find((value) => counted(value) === wanted.value) ?? values[3], percent }];
   });
   return Object.fromEntries(entries);
 }

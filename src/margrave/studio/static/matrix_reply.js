@@ -171,7 +171,7 @@ function NotMet({ dialog, reply, act }) {
     <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
   return html`<${Notice} kind="warn" title=${`No model found meets ${limits}. Showing the closest.`} action=${buttons}>
     It misses the limits by ${plural(short, 'row')}.${' '}
-    ${triedAll(reply) ? 'All strategies were tried: none came closer. ' : null}
+    ${triedAll(reply) && !reply.cancelled ? 'All strategies were tried: none came closer. ' : null}
     ${reply.binding ? html`<code>${reply.binding}</code> is the limiting constraint.` : null}
     ${instead ? html`<br />Reachable: <code>${instead}</code>` : null}
     ${

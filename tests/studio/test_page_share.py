@@ -164,14 +164,3 @@ def test_tabs_that_do_not_apply_are_hidden_and_none_is_off_screen(show, user, di
 def test_the_tab_says_what_certifying_uses(show, user, dialog):
     page = show(f"#/d/{dialog}/certify")
     tells(panel(page, CERTIFY).locator(".panel-head"), record(user, page)["parts"]["certify"])
-
-
-def test_a_guarantee_is_not_stated_as_a_count_of_the_tuning_set(show, user, dialog):
-    page = show(f"#/d/{dialog}/certify")
-    requested = panel(page, CERTIFY).locator(".guarantees li")
-    expect(requested).to_have_count(2)
-    for text, shown in zip(
-        record(user, page)["steps"][2]["sentences"], requested.all_inner_texts(), strict=True
-    ):
-        assert re.search(r" \(\d+ of \d+\)$", text)
-        assert shown == text[: text.rindex(" (")]

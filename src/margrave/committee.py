@@ -507,7 +507,7 @@ class Progress:
     done, total : int
         Number of models fitted so far, and in all; for a single martingale program, of levels.
     member : str
-        The member whose model was fitted last.
+        The member whose model was fitted last; empty at the start.
     finished : tuple of str
         The members of which all models are fitted.
     running, waiting : tuple of str
@@ -593,7 +593,7 @@ def train_members(
     n_jobs: int | None = None,
     refit: bool = True,
 ) -> Generator[tuple[Progress, TrainedMember | None]]:
-    """Fit clones of members one after the other; yield at the start and after each model.
+    """Fit clones of members in their order; yield at the start and after each model.
 
     Close the generator to stop the training. Models that are being fitted are then finished in the
     background; see :func:`wait_for_closed_trainings`.
@@ -632,6 +632,8 @@ def train_members(
         own.append(_OneMember(name, member, chosen, fit_params, classes, ask))
         jobs += [(j, f) for f in (*range(len(folds)), *([-1] if refit else []))]
     at_a_time = min(effective_n_jobs(n_jobs), len(jobs))
+    if at_a_time > 1:  # models of two members in turns hold Python's lock less than those of one
+        jobs.sort(key=lambda job: ((job[0] + 1) // 2, job[1] % (len(folds) + 1), job[0]))
     threads = _threads_of_a_model(len(y), at_a_time)
     process = os.getpid()
     results: dict[tuple[int, int], Any] = {}
@@ -659,7 +661,7 @@ def train_members(
         )
 
     with _blas.limit(threads):
-        # No model is dispatched before it can be fitted, so that none waits after the close.
+        # Few models are dispatched before they can be fitted, so that few wait after the close.
         fits = Parallel(
             n_jobs=n_jobs, prefer="threads", pre_dispatch="n_jobs", return_as="generator_unordered"
         )(calls())
@@ -695,16 +697,28 @@ def _finish_in_background(fits: Iterator[Any]) -> None:
     thread.start()
 
 
-def wait_for_closed_trainings() -> None:
+def wait_for_closed_trainings(seconds: float | None = None) -> bool:
     """Wait until no training that was stopped still fits models, and so needs cores and memory.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        How long to wait for each of them; by default until it ends.
+
+    Returns
+    -------
+    bool
+        Whether all of them have ended.
 
     Examples
     --------
     >>> from margrave.committee import wait_for_closed_trainings
     >>> wait_for_closed_trainings()
+    True
     """
     for thread in tuple(_closed_trainings):
-        thread.join()
+        thread.join(seconds)
+    return not _closed_trainings
 
 
 class _BlasLimit:

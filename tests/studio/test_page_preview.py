@@ -261,7 +261,14 @@ def test_a_limit_has_the_unit_of_the_view(show, dialog):
     with page.expect_response("**/read") as read:
         cell(page, "ham", "spam").press("-")
     expect(shown).to_contain_text("%")
-    assert all(str(edit["to"]).endswith("%") for edit in read.value.request.post_data_json["edits"])
+    sent = {edit["true"]: edit["to"] for edit in read.value.request.post_data_json["edits"]}
+    assert sent["ham"].endswith("%")
+    assert sent["spam"] == 1  # as it was typed, also where it is shown as a percentage
+    requested = sentence(page).inner_text()
+    button(page, "Counts").click()
+    expect(shown).not_to_contain_text("%")
+    button(page, Name.PERCENT).click()
+    expect(sentence(page)).to_have_text(requested, use_inner_text=True)
     button(page, "Counts").click()
     button(page, Name.CLEAR).click()
 

@@ -25,8 +25,9 @@ def train(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     row = workspace.store.dialog(job.owner, job.dialog_id)
     if row.table_id is None:
         raise ValueError("This dialog has no table to train on.")
+    while not handle.stopped() and not wait_for_closed_trainings(0.5):
+        handle.progress(0, 1, "Waiting for the models of a stopped training")
     handle.progress(0, 1, "Reading the table")
-    wait_for_closed_trainings()  # or models of cancelled ones would pile up
     samples = workspace.samples(job.owner, row.table_id, row.choices)
     dialog = _train_dialog(workspace, job, handle, samples, row.choices)
     last = handle.news["progress"]

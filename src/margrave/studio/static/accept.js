@@ -25,7 +25,7 @@ export function AcceptPanel({ dialog, act }) {
       <p class="muted">
         The matrix counts errors on the tuning set, which the steps were fitted to, so it is not a guarantee.
         Certifying adjusts the decision on the certification
-        set${dialog.parts?.certify ? `, ${plural(dialog.parts.certify, 'row')} that neither trained nor tuned this model,` : ''}
+        set${dialog.parts?.certify ? `, ${plural(dialog.parts.certify, 'row')} that training and steering did not use,` : ''}
         ${' '}and states which limits hold for new rows. The certification set can be used once, or twice at half the error
         probability each.
       </p>
@@ -266,8 +266,8 @@ function Confirm({ dialog, reserve, confidence, onYes, onNo }) {
       </button>`}
   >
     <p>
-      The guarantee is computed on ${plural(dialog.parts?.certify ?? 0, 'row')} that neither trained nor tuned this
-      model, with a confidence of ${confidenceText(confidence)}.
+      The guarantee is computed on ${plural(dialog.parts?.certify ?? 0, 'row')} that training and steering did
+      not use, with a confidence of ${confidenceText(confidence)}.
       ${reserve
         ? ` Half of the error probability of ${confidenceText(1 - confidence)} is reserved for one more model.`
         : ' Then the certification set is used up: no other model can be certified on it, since the best of several certified models would violate its guarantee more often than stated.'}

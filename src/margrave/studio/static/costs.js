@@ -4,11 +4,12 @@
 import { get, query } from './api.js';
 import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade } from './costs_map.js';
 import { stepOf } from './dialog_state.js';
-import { FocusChoice, fpLimit, frontierOf } from './frontier.js';
-import { isMember, strategyText } from './frontier_chart.js';
+import { FocusChoice, frontierOf, limitsFor } from './frontier.js';
+import { bestFrom, isMember, strategyText, within } from './frontier_chart.js';
 import { count, errorNames, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
 import { errorsOf } from './matrix_counts.js';
 
+/** @typedef {import('./frontier_chart.js').Point} Point */
 /** @typedef {import('./types.js').Frontier} Frontier */
 /** @typedef {import('./types.js').Winner} Winner */
 /** @typedef {import('./types.js').Winners} Winners */
@@ -223,6 +224,7 @@ function Result({ dialog, act, winners, label, names, frontier }) {
   const [point, setPoint] = useState({ cost: 1, prior: winners.prior });
   const sizes = sizesOf(dialog, label);
   const { winners: shown, excess } = useMemo(() => fewWinners(winners.winners, sizes, MOST), [winners]);
+  const best = useMemo(() => (frontier ? bestFrom(frontier, dialog.position) : []), [frontier, dialog.position]);
   const here = errorsOf((stepOf(dialog, dialog.position) ?? dialog.steps[0]).after, label);
   const nearest = nearestWinner(shown, here, sizes);
   const slopes = [shown[0].low, shown[shown.length - 1].high ?? Infinity];
@@ -239,7 +241,7 @@ function Result({ dialog, act, winners, label, names, frontier }) {
       hot=${hot}
       onHot=${setHot}
     />
-    <${Expected} dialog=${dialog} frontier=${frontier} label=${label} sizes=${sizes} here=${here} point=${point} onPoint=${setPoint} />
+    <${Expected} dialog=${dialog} reached=${best} label=${label} sizes=${sizes} here=${here} point=${point} onPoint=${setPoint} />
     <p>
       ${shown.length === 1
         ? 'One threshold has the lowest cost everywhere in these ranges.'
@@ -292,9 +294,9 @@ function Result({ dialog, act, winners, label, names, frontier }) {
                 <button
                   type="button"
                   class="button-quiet button-small"
-                  disabled=${act.busy}
+                  disabled=${act.busy || !best.length}
                   aria-label=${`Apply: at most ${count(winner.fp)} ${names.fp}`}
-                  onClick=${() => act.prefer([fpLimit(dialog, label, winner.fp)], { keep: false })}
+                  onClick=${() => act.prefer(limitsFor(dialog, label, best, best[within(best, winner.fp)], winner.fp), { keep: false })}
                 >
                   Apply
                 </button>
@@ -316,25 +318,22 @@ function Result({ dialog, act, winners, label, names, frontier }) {
 }
 
 /**
- * The threshold with the lowest expected cost, of the strategies that a request tries.
- * @param {Frontier} frontier @param {import('./costs_map.js').Sizes} sizes @param {{cost: number, prior: number}} point
+ * The point with the lowest expected cost.
+ * @param {Point[]} points @param {import('./costs_map.js').Sizes} sizes @param {{cost: number, prior: number}} point
  */
-function cheapest({ curves }, sizes, { cost, prior }) {
-  const points = curves
-    .filter(({ name }) => !isMember(name))
-    .flatMap(({ name, fp, fn }) => fp.map((n, place) => ({ name, fp: n, fn: fn[place] })));
+function cheapest(points, sizes, { cost, prior }) {
   const costs = points.map((one) => expectedCost(one, sizes, cost, prior));
   return points[costs.reduce((best, one, place) => (one < costs[best] ? place : best), 0)];
 }
 
 /**
  * The expected cost of the current step and of the best threshold, for one cost and one prior.
- * @param {{dialog: Dialog, frontier: Frontier | null, label: Label, sizes: import('./costs_map.js').Sizes,
+ * @param {{dialog: Dialog, reached: Point[], label: Label, sizes: import('./costs_map.js').Sizes,
  *   here: {fp: number, fn: number}, point: {cost: number, prior: number},
  *   onPoint: (point: {cost: number, prior: number}) => void}} props
  */
-function Expected({ dialog, frontier, label, sizes, here, point, onPoint }) {
-  const best = frontier && cheapest(frontier, sizes, point);
+function Expected({ dialog, reached, label, sizes, here, point, onPoint }) {
+  const best = reached.length ? cheapest(reached, sizes, point) : null;
   /** Per 1,000 rows, as text. @param {{fp: number, fn: number}} one */
   const shown = (one) => decimal.format(1000 * expectedCost(one, sizes, point.cost, point.prior));
   const name = nameClass(label);

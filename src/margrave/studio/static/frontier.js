@@ -43,6 +43,7 @@ import {
 import { rejectedOf } from './matrix_counts.js';
 import { quoted } from './program_words.js';
 
+/** @typedef {import('./frontier_chart.js').Point} Point */
 /** @typedef {import('./charts.js').View} View */
 /** @typedef {import('./frontier_chart.js').Frontier} Frontier */
 /** @typedef {import('./frontier_chart.js').Part} Part */
@@ -124,6 +125,19 @@ export function FocusChoice({ dialog, shared }) {
  */
 export const fpLimit = (dialog, label, limit) =>
   dialog.classes.length === 2 ? `fp <= ${limit}` : `fp(${quoted(label)}) <= ${limit}`;
+
+/**
+ * The limits whose reply is a point of the frontier. A request gives the fewest total errors within its limits: if
+ * fewer are reachable within `limit` false positives, the false negatives are limited instead.
+ * @param {Dialog} dialog @param {Label} label @param {Point[]} best @param {Point} point @param {number} limit
+ */
+export function limitsFor(dialog, label, best, point, limit) {
+  const fewer = best.filter(({ fp, fn }) => fp + fn < point.fp + point.fn);
+  const wants = [fpLimit(dialog, label, limit)];
+  if (dialog.classes.length > 2 || !fewer.some(({ fp }) => fp <= limit)) return wants;
+  const missed = `fn <= ${point.fn}`;
+  return fewer.some(({ fn }) => fn <= point.fn) ? [...wants, missed] : [missed];
+}
 
 /** @param {Dialog} dialog @param {Frontier} frontier */
 const currentStep = (dialog, frontier) =>
@@ -396,11 +410,7 @@ function AskBar({ dialog, frontier, limit, onLimit, act }) {
   /** @param {Event} event */
   const ask = (event) => {
     event.preventDefault();
-    const wants = [fpLimit(dialog, frontier.positive, limit)];
-    // A request gives the fewest total errors within its limits: another point may have fewer.
-    const fewest = Math.min(...best.slice(0, place + 1).map(({ fp, fn }) => fp + fn));
-    if (dialog.classes.length === 2 && point.fp + point.fn > fewest) wants.push(`fn <= ${point.fn}`);
-    act.prefer(wants, { keep: false });
+    act.prefer(limitsFor(dialog, frontier.positive, best, point, limit), { keep: false });
   };
   return html`<form class="ask-bar" onSubmit=${ask}>
     <div class="ask-words">
@@ -549,8 +559,7 @@ function CurveTable({ frontier, names }) {
         </thead>
         <tbody>
           ${frontier.curves.map(({ name, fp, fn }) => {
-            const errors = fp.map((n, place) => n + fn[place]);
-            const fewest = errors.indexOf(Math.min(...errors));
+            const fewest = fp.reduce((best, n, place) => (n + fn[place] < fp[best] + fn[best] ? place : best), 0);
             return html`<tr>
               <th scope="row">${strategyText(name)}</th>
               <td class="number">${count(fp[fewest])}</td>

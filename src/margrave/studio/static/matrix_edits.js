@@ -6,7 +6,10 @@ import { count, plural } from './kit_format.js';
 /** @typedef {import('./types.js').Edit} ApiEdit */
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {"counts" | "percent"} Mode */
-/** A wanted count or percentage of the row. @typedef {{value: number, percent: boolean}} Wanted */
+/**
+ * A wanted count or percentage of the row. `typed`: as the user has set it, if it is shown in another unit.
+ * @typedef {{value: number, percent: boolean, typed?: {value: number, percent: boolean}}} Wanted
+ */
 /** Wanted values by cell, keyed by `cellKey`. @typedef {Record<string, Wanted>} Edits */
 
 /** @param {number} row @param {number} column */
@@ -69,8 +72,11 @@ export function dragSteps(pixels, start) {
 /** @param {Wanted | undefined} a @param {Wanted} b */
 export const same = (a, b) => a !== undefined && a.value === b.value && a.percent === b.percent;
 
+/** A wanted value as the user has set it: what is requested. @param {Wanted} wanted */
+export const asTyped = (wanted) => wanted.typed ?? wanted;
+
 /**
- * The edits in the units of a mode. A percentage has as few digits, at most three, as keep the count.
+ * The edits in the units of a mode, to be shown. A percentage has as few digits, at most three, as keep the count.
  * @param {Edits} edits @param {Matrix} matrix @param {Mode} mode @returns {Edits}
  */
 export function converted(edits, matrix, mode) {
@@ -78,21 +84,23 @@ export function converted(edits, matrix, mode) {
   const entries = Object.entries(edits).map(([key, wanted]) => {
     const [row, column] = key.split(',').map(Number);
     const total = matrix.counts[row].reduce((sum, n) => sum + n, 0);
-    if (wanted.percent === percent || total === 0) return [key, wanted];
+    const typed = asTyped(wanted);
+    if (typed.percent === percent || total === 0) return [key, typed];
     const [inside, outside] = row === column ? [Math.ceil, Math.floor] : [Math.floor, Math.ceil];
     /** @param {number} some a percentage */
     const counted = (some) => inside((Math.round(some * 1000) * total) / 100_000);
-    if (!percent) return [key, { value: counted(wanted.value), percent }];
-    const values = [1, 10, 100, 1000].map((scale) => outside((wanted.value * 100 * scale) / total) / scale);
-    return [key, { value: values.find((value) => counted(value) === wanted.value) ?? values[3], percent }];
+    if (!percent) return [key, { value: counted(typed.value), percent, typed }];
+    const values = [1, 10, 100, 1000].map((scale) => outside((typed.value * 100 * scale) / total) / scale);
+    return [key, { value: values.find((value) => counted(value) === typed.value) ?? values[3], percent, typed }];
   });
   return Object.fromEntries(entries);
 }
 
 /** The edits for POST read. @param {Edits} edits @param {Matrix} matrix @returns {ApiEdit[]} */
 export function apiEdits(edits, matrix) {
-  return Object.entries(edits).map(([key, wanted]) => {
+  return Object.entries(edits).map(([key, edit]) => {
     const [row, column] = key.split(',').map(Number);
+    const wanted = asTyped(edit);
     const predicted = column === matrix.classes.length ? null : matrix.classes[column];
     return { true: matrix.classes[row], predicted, to: wanted.percent ? wantedText(wanted) : wanted.value };
   });

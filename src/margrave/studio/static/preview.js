@@ -1,6 +1,8 @@
 // What edited limits would lead to, found on the frontier that the page has, before any request. No page.
 // @ts-check
 
+import { asTyped } from './matrix_edits.js';
+
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
 /** @typedef {import('./types.js').ErrorLimit} ErrorLimit */
 /** @typedef {import('./types.js').Frontier} Frontier */
@@ -20,7 +22,8 @@ export const markOf = (outcome) => (outcome ? (outcome.approximate ? 'â‰ˆ' : 'â†
  */
 export function limitsOf(edits, { classes, positive, counts }) {
   const side = classes.findIndex((label) => label === positive);
-  const limits = Object.entries(edits).map(([key, { value, percent }]) => {
+  const limits = Object.entries(edits).map(([key, edit]) => {
+    const { value, percent } = asTyped(edit);
     const [row, column] = key.split(',').map(Number);
     if (column === classes.length) return null;
     const total = counts[row].reduce((sum, n) => sum + n, 0);

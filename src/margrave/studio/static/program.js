@@ -165,7 +165,7 @@ function Shown({ act, dialog, program, loading, threshold, onThreshold }) {
       : html`<p class="muted">Select a node to see its matrix${dialog.read_only ? '' : ' and to tune it'}.</p>`}
     <p class="muted small">
       Nodes are tuned on the rows that these matrices count, so the matrices are optimistic. The certificate is
-      not: it uses rows that neither trained nor tuned the program.
+      not: it uses rows that training and steering did not use.
     </p>
   </div>`;
 }

@@ -624,7 +624,7 @@ def test_a_reply_that_is_met_tells_what_it_costs(show, user, mails_table):
     at_step(page, 1)
     (warning,) = record(user, page)["steps"][1]["warnings"]
     expect(reply(page).locator(".tag-good")).to_be_visible()
-    expect(reply(page).locator(".notice-warn")).to_have_text(warning)
+    expect(reply(page).locator(".reply-warning")).to_have_text(warning)
 
 
 def until_some(page, held):

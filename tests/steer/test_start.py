@@ -562,7 +562,7 @@ class TestLargeTables:
         assert told[-1].total == 2 * len(members)
         assert not tuning_ids(dialog) & certify_ids(dialog)
         assert dialog.prefer("fn <= 10%").after.n == 4_000
-        assert dialog.accept().certificate_ is not None
+        assert dialog.accept().certificate_.confusion.n == dialog.sizes.certify
         assert Dialog.plan_split(rows, labels, random_state=0) == dialog.sizes
 
     def test_the_predictions_are_of_members_trained_without_the_fold(self):

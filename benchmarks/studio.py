@@ -206,8 +206,8 @@ def page(client: httpx.Client, path: str, steps: int) -> Iterator[Comparison]:
 def drag(opened: Page, frontier: dict[str, Any], n_steps: int) -> Comparison:
     """Time the preview while a cell is dragged, with many points on the frontier."""
     many = np.arange(POINTS)
-    dense = {"name": "start", "fp": many.tolist(), "fn": many[::-1].tolist()}
-    best = [{"name": "start", "fp": int(fp), "fn": int(POINTS - 1 - fp)} for fp in many]
+    dense = {**frontier["curves"][0], "fp": many.tolist(), "fn": many[::-1].tolist()}
+    best = [{"name": dense["name"], "fp": int(fp), "fn": int(POINTS - 1 - fp)} for fp in many]
     body = {**frontier, "n_positive": POINTS, "n_negative": POINTS, "curves": [dense], "best": best}
     opened.route("**/api/**/frontier*", lambda route: route.fulfill(json=body))
     opened.reload()

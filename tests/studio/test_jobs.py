@@ -465,8 +465,8 @@ class Held:
 class Bench:
     """Jobs whose work is held by the test, and by whom."""
 
-    def __init__(self, store, table, workers):
-        self.store, self.works = store, {}
+    def __init__(self, store, table, workers, works):
+        self.store, self.works = store, works
         self.jobs = Jobs(table, dict.fromkeys(("prefer", TRAIN), self._work), workers)
 
     def _work(self, job, handle):
@@ -493,8 +493,8 @@ class Bench:
 
 
 @contextmanager
-def bench_of(store, *, workers=1, waiting=50, table=None):
-    bench = Bench(store, table or JobTable(store, waiting), workers)
+def bench_of(store, *, workers=1, waiting=50, table=None, works=()):
+    bench = Bench(store, table or JobTable(store, waiting), workers, dict(works))
     bench.jobs.start()
     try:
         yield bench
@@ -577,10 +577,10 @@ class TestWork:
         table = JobTable(file, waiting=5)
         search, waiting = add(table), add(table)
         assert table.claim(training=False).id == search.id
-        with bench_of(file) as bench:
+        works = {job.dialog_id: Held() for job in (search, waiting)}
+        with bench_of(file, works=works) as bench:
             for job in (search, waiting):
-                work = bench.works[job.dialog_id] = Held()
-                assert bench.ended(job, work).state == "done"
+                assert bench.ended(job, works[job.dialog_id]).state == "done"
 
     def test_a_result_is_waited_for_at_most_as_long_as_allowed(self, bench):
         job, work = bench.hold()

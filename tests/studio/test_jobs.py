@@ -1022,10 +1022,10 @@ class TestClose:
             assert not never.begun.is_set()
             with pytest.raises(Closed):
                 bench.hold()
-        with bench_of(file) as bench:
+        works = {one.dialog_id: Held() for one in (job, waiting)}
+        with bench_of(file, works=works) as bench:
             for one in (job, waiting):
-                work = bench.works[one.dialog_id] = Held()
-                assert bench.ended(one, work).attempts == 1
+                assert bench.ended(one, works[one.dialog_id]).attempts == 1
 
     def test_a_result_that_comes_while_it_closes_is_not_stored(self, file):
         """A search that was stopped early would else keep a reply that nobody stopped."""

@@ -106,14 +106,15 @@ def broken(preference, joint):
     return False
 
 
-def plan_of(text, world, n_tune=300, n_certify=300, seed=0):
+def plan_of(text, world, n_tune=300, n_certify=300, seed=0, tuned=None):
     """A plan as an accepted dialog makes it, on tuning samples of the same world."""
     wanted = Preference(text)
     held, codes = world.draw(np.random.default_rng(seed), n_tune)
     k = 2 if held.ndim == 1 else held.shape[1]
     objective = Objective(wanted, codes, tuple(range(k)))
     may_reject = any(bound.word == "rejected" for bound in wanted.bounds)
-    return make_plan(wanted, default_decision(k), held, objective, n_certify, may_reject)
+    tuned = tuned or default_decision(k)
+    return make_plan(wanted, tuned, held, objective, n_certify, may_reject)
 
 
 def kept(n_broken, n_draws, delta=DELTA):
@@ -314,9 +315,13 @@ class TestKept:
         assert n_set >= 350
         assert kept(n_broken, 400)
 
-    @pytest.mark.parametrize("text", ["fp <= 10%", "fn <= 10%", "alarms <= 35%"])
-    def test_without_ties_they_are_not_much_stricter_than_they_must_be(self, text):
-        _, n_broken = simulated(plan_of(text, Normals()), Normals(), 500, 400)
+    @pytest.mark.parametrize(
+        ("text", "threshold"), [("fp <= 10%", -9.0), ("fn <= 10%", 9.0), ("alarms <= 35%", -9.0)]
+    )
+    def test_without_ties_they_are_not_much_stricter_than_they_must_be(self, text, threshold):
+        """The tuned threshold is beyond the limit, so the nearest that is allowed is at it."""
+        plan = plan_of(text, Normals(), tuned=Threshold(threshold, threshold))
+        _, n_broken = simulated(plan, Normals(), 500, 400)
         assert n_broken > 16
 
     @pytest.mark.parametrize("world", [Normals(), tied(0.3)], ids=["no ties", "ties"])
@@ -642,7 +647,7 @@ class TestRefusals:
         assert certificate.confusion.n_rejected > 0
 
     @pytest.mark.parametrize(
-        ("text", "possible"), [("precision >= 90%", True), ("accuracy >= 99.9%", False)]
+        ("text", "possible"), [("precision >= 90%", True), ("accuracy >= 95%", False)]
     )
     def test_a_path_on_which_nothing_passes_says_how_many_might_do(self, text, possible):
         """No number does where the tuning samples do not keep to the bound either."""

@@ -630,11 +630,15 @@ def test_an_edit_of_the_rejected_column_limits_the_other_class_too(opened):
 def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
     dialog, _ = opened("logistic")
     frontier = dialog.frontier()
-    assert [curve.name for curve in frontier.curves] == ["start"]
-    reply = dialog.prefer(f"fp <= {limit}", strategies=["move"])
-    assert reply.after.fn == frontier.least_fn(limit)[0]
-    reply = dialog.prefer(f"fn <= {limit}", strategies=["move"])
-    assert reply.after.fp == frontier.least_fp(limit)[0]
+    (curve,) = frontier.curves
+    assert curve.name == "start"
+    errors = curve.fp + curve.fn
+    reply = dialog.prefer(f"fp <= {limit}", strategies=["move"], keep=False)
+    assert reply.after.n_errors == errors[curve.fp <= limit].min()
+    assert reply.after.fn >= frontier.least_fn(limit)[0]
+    reply = dialog.prefer(f"fn <= {limit}", strategies=["move"], keep=False)
+    assert reply.after.n_errors == errors[curve.fn <= limit].min()
+    assert reply.after.fp >= frontier.least_fp(limit)[0]
 
 
 def test_the_frontier_tells_which_scores_a_request_tries_at_each_step(committee):

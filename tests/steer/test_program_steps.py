@@ -160,8 +160,8 @@ def test_progress_is_told_for_each_level():
     told.clear()
     names = ["logistic", "qda"]
     Dialog.from_data(X, y, committee=names, tune=0.3, callback=told.append)
-    assert [(one.done, one.total) for one in told] == [(1, 2), (2, 2)]
-    assert [one.member for one in told] == names
+    assert [(one.done, one.total) for one in told] == [(0, 2), (1, 2), (2, 2)]
+    assert [one.member for one in told] == ["", *names]
 
 
 # Nodes

@@ -173,7 +173,7 @@ def test_another_choice_of_rows_begins_at_its_first_page(user, steps, at):
 @pytest.mark.full
 def test_the_rows_of_a_cell_are_scrolled_to_once(user, steps, at):
     page = at(2)
-    page.set_viewport_size({"width": 1280, "height": 600})
+    page.set_viewport_size({"width": 1280, "height": 400})
     n = matrix(page)[0][0]
     cell(page, "ham", "ham").click()
     rows_button(page, n).click()

@@ -88,7 +88,7 @@ def views_of_dialog(page, url, dialog):
     place = f"{url}#/d/{dialog}"
     page.goto(f"{place}/frontier")
     at_step(page, 1)
-    expect(page.get_by_role("slider")).to_be_visible()
+    expect(page.get_by_role("slider", name="Point of the frontier")).to_be_visible()
     cell(page, "neg", "pos").click()
     page.keyboard.type("5")
     page.keyboard.press("Tab")

@@ -629,13 +629,15 @@ def _count_up_to(margin: float, s: Floats, t: Floats) -> int:
 def worst_pairs(s: Floats, t: Floats, limit: int) -> Ints:
     """Return the positions of the pairs with the smallest margins, worst first.
 
-    The r-th lowest positive and the k-th highest negative have r·k pairs that are no better.
+    The r-th lowest positive and the k-th highest negative have r·k pairs that are no better. Equal
+    margins are in the order of the positions.
     """
     low, high = smallest(s, limit), smallest(-t, limit)
     r, k = np.meshgrid(np.arange(len(low)), np.arange(len(high)), indexing="ij")
     near = (r + 1) * (k + 1) <= limit
     pairs = np.column_stack([low[r[near]], high[k[near]]])
-    worst_first = np.argsort(s[pairs[:, 0]] - t[pairs[:, 1]], kind="stable")
+    margins = s[pairs[:, 0]] - t[pairs[:, 1]]
+    worst_first = np.lexsort((pairs[:, 1], pairs[:, 0], np.round(margins / ROUNDING)))
     return pairs[worst_first[:limit]]
 
 

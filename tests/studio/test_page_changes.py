@@ -190,6 +190,7 @@ def test_the_rows_of_a_cell_are_scrolled_to_once(user, steps, at):
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
+@pytest.mark.core
 def test_two_steps_of_the_trail_lead_to_their_rows(user, steps, at):
     page = at(3)
     compare_button(page, 2).click()

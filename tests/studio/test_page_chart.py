@@ -244,6 +244,7 @@ def test_the_crosshair_shows_the_chosen_point_without_drawing_the_chart(show, us
     assert page.evaluate("window.drawn") == 0
 
 
+@pytest.mark.core
 def test_apply_gives_the_point_that_the_form_names(show, user, mails_table):
     page = opened(show, trained(user, mails_table))
     shown = panel(page, "Frontier")

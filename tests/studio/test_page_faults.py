@@ -245,6 +245,7 @@ def test_a_server_that_dies_and_comes_back(start_studio, open_page):
     expect(other.locator(".notice-bad")).to_have_count(0)
 
 
+@pytest.mark.core
 def test_an_idle_page_notices_that_the_studio_has_stopped(open_page, studio_server):
     """Nobody has to press a button first; nor to reload the page when the studio is back."""
     page = open_page(allow=(AWAY,))

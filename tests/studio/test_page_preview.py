@@ -187,6 +187,7 @@ def test_the_page_previews_what_the_server_does(show, user, made):
         assert found["reachable"] == read["met"]
 
 
+@pytest.mark.core
 def test_a_dragged_cell_shows_its_cost_before_any_request(show, dialog):
     page = show()
     held = []

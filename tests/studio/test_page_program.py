@@ -162,6 +162,7 @@ def test_a_node_is_edited_by_mouse(program, user):
     expect(words).to_have_count(0)
 
 
+@pytest.mark.core
 def test_the_routes_of_errors_are_shown(program, user):
     """As wide as many errors take them; their numbers are in the names, for screen readers."""
     found, (fp, fn) = known(user, program), (record(user, program)["steps"][0][e] for e in ROUTES)

@@ -1,7 +1,7 @@
 """Training a committee: out-of-fold predictions, and the progress that is reported."""
 
 import os
-from threading import Event, Timer
+from threading import Event, Thread, Timer
 from time import sleep
 
 import numpy as np
@@ -147,6 +147,40 @@ def test_trainings_that_overlap_restore_the_threads_of_the_process(first_ends):
         trainings.pop().close()
         wait_for_closed_trainings()
         assert threadpool_info() == before
+
+
+def test_other_threads_may_limit_blas_after_a_training_in_a_thread_that_lives_on():
+    X, y = samples(2)
+    begun, close, closed, end = (Event() for _ in range(4))
+
+    def blas_threads():
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+    def train():
+        training = train_members(MEMBERS, X, y)
+        next(training)
+        begun.set()
+        close.wait()
+        training.close()
+        closed.set()
+        end.wait()
+
+    before = blas_threads()
+    thread = Thread(target=train, daemon=True)
+    thread.start()
+    begun.wait()
+    other = train_members(MEMBERS, X, y)
+    next(other)
+    close.set()
+    closed.wait()
+    other.close()
+    wait_for_closed_trainings()
+    assert blas_threads() == before
+    for n in (1, 2):
+        with threadpool_limits(n, "blas"):
+            assert blas_threads() == {n}
+    end.set()
+    thread.join()
 
 
 def test_without_refit_only_folds_are_trained():

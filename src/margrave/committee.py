@@ -632,7 +632,9 @@ def train_members(
         own.append(_OneMember(name, member, chosen, fit_params, classes, ask))
         jobs += [(j, f) for f in (*range(len(folds)), *([-1] if refit else []))]
     at_a_time = min(effective_n_jobs(n_jobs), len(jobs))
-    if at_a_time > 1:  # models of two members in turns hold Python's lock less than those of one
+    if at_a_time > 1:
+        # The first member alone, so that its scores are ready soon; then the models of two members
+        # in turns, which wait less for Python's lock than those of one.
         jobs.sort(key=lambda job: ((job[0] + 1) // 2, job[1] % (len(folds) + 1), job[0]))
     threads = _threads_of_a_model(len(y), at_a_time)
     process = os.getpid()
@@ -687,7 +689,7 @@ def _finish_in_background(fits: Iterator[Any]) -> None:
     """Let the models that are being fitted finish: a thread that fits cannot be ended."""
 
     def finish() -> None:
-        with suppress(Exception):  # nobody asks for these models
+        with suppress(Exception):  # these models are not used
             for _ in fits:
                 pass
         _closed_trainings.discard(thread)
@@ -722,27 +724,34 @@ def wait_for_closed_trainings(seconds: float | None = None) -> bool:
 
 
 class _BlasLimit:
-    """A limit on the threads of BLAS, which holds for the process: its trainings share it."""
+    """A limit on the threads of BLAS, which holds for the whole process.
+
+    Each training removes its own limit: until then threadpoolctl lets no other thread set one. A
+    training that overlaps with others may have found their limit, so the last one restores what
+    the first one has found.
+    """
 
     def __init__(self) -> None:
         self._lock, self._trainings = Lock(), 0
-        self._before: Any
+        self._first: Any
 
     @contextmanager
     def limit(self, threads: int | None) -> Iterator[None]:
-        """Limit the threads; those from before come back when no training is left."""
+        """Limit the threads during a training."""
         with self._lock:
-            set_now = _limit_threads(threads, "blas")
+            own = _limit_threads(threads, "blas")
             if not self._trainings:
-                self._before = set_now
+                self._first = own
             self._trainings += 1
         try:
-            yield
+            with own:
+                yield
         finally:
             with self._lock:
                 self._trainings -= 1
                 if not self._trainings:
-                    self._before.restore_original_limits()
+                    with self._first:
+                        pass
 
 
 _blas = _BlasLimit()
@@ -771,7 +780,7 @@ class _OneMember:
 def _threads_of_a_model(n_samples: int, at_a_time: int) -> int | None:
     """Return how many threads a model may use: small ones would wait for each other.
 
-    None is no limit: for a large model that is fitted alone, or on the machines of a cluster.
+    None means no limit, for a large model that is fitted alone or on a cluster.
     """
     if n_samples < _MIN_SAMPLES_FOR_THREADS:
         return 1

@@ -248,6 +248,12 @@ def test_the_whole_story(client):
     assert (first["met"], first["final"], first["cancelled"]) == (True, True, False)
     assert first["fp"] <= 30
     assert (read["after"], read["met"]) == (first["after"], True)
+    for want, keep, replaced in (
+        ("fp <= 20", True, ["fp <= 30"]),
+        ("fp <= 20", False, []),
+        ("fn <= 200", True, []),
+    ):
+        assert client.ok(f"{name}/read", {"wants": [want], "keep": keep})["replaced"] == replaced
     assert first["limits"] == [{"subject": "fp(1)", "error": "fp", "most": 30}]
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.

@@ -28,6 +28,8 @@ from tests.studio.page_parts import (
     uploaded,
 )
 
+from margrave._messages import name_class
+
 PREVIEW = """async (cases) => {
   const { limitsOf, previewOf } = await import(new URL('preview.js', location.href));
   return cases.map(({ frontier, step, limits, edits, kept, matrix }) => {
@@ -116,6 +118,16 @@ def test_the_preview_of_limits_is_the_best_point_of_the_committee(show):
     assert {found["reachable"] for found in outcomes} == {True, False}
     # A frontier that was computed before the step does not have its curves.
     assert show("").evaluate(PREVIEW, [{**sent[0], "step": 3}]) == [None]
+
+
+def test_classes_are_named_as_in_the_sentences_of_the_library(show):
+    labels = ["spam", "not spam", "Yes", "no", "the", "rejected", "x-ray", "a_b", "1a", "0", "it's"]
+    labels += ["x-", "Ä", "predicted", "none", "", "v1.2", 0, 3, 2.5, True, False]
+    script = """async (labels) => {
+      const { nameClass } = await import(new URL('kit_format.js', location.href));
+      return labels.map(nameClass);
+    }"""
+    assert show("").evaluate(script, labels) == [name_class(label) for label in labels]
 
 
 def random_edits(random, after):

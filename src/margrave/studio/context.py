@@ -75,7 +75,7 @@ class Studio:
     def exporting(self, owner: str) -> Iterator[None]:
         """Make one file of a model at a time; only a few requests may wait in their threads.
 
-        Those who read a link count as another user than the owner of the dialog.
+        Readers of a shared link count as one user, apart from the owner of the dialog.
         """
         with self._turn:
             if self._exporters[owner] >= _EXPORTS_OF_USER:
@@ -136,7 +136,7 @@ class Studio:
             "can_redo": bool(row.undone),
             "steps": steps,
             "accepted": accepted,
-            "left": describe_left(certify, account, left, tells_uses=not reads_only),
+            "left": describe_left(certify, account, left, with_uses=not reads_only),
             "used_up": left == 0,
             "opened": opened,
             "job": None if job is None else self.jobs.record(job),
@@ -155,11 +155,11 @@ class Studio:
 
 
 def describe_left(
-    certify: Record | None, account: Account | None, fraction: float, *, tells_uses: bool
+    certify: Record | None, account: Account | None, fraction: float, *, with_uses: bool
 ) -> str:
     """Describe what is left of the certification data, and what has used them.
 
-    Who has a read-only link is not told the uses, since those of other dialogs are among them.
+    The uses may belong to other dialogs, which readers of a shared link must not see.
     """
     if certify is None or account is None:
         return "There is no certification set, so no model can be certified."
@@ -176,7 +176,7 @@ def describe_left(
             "for another guarantee."
         )
     uses = f" Guarantees on the rows of this table: {'; '.join(map(str, account.uses))}."
-    return left + uses if tells_uses else left
+    return left + uses if with_uses else left
 
 
 def get_studio(request: Request) -> Studio:

@@ -110,12 +110,14 @@ def read(
     """Describe edits of the matrix and limits in words, before they are requested."""
     live = studio.workspace.live(user, dialog).dialog
     at = live.position  # read once: a job may add a step
-    matrix = live.history[at].after
+    step = live.history[at]
+    matrix = step.after
     try:
         edits = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
         wanted = check_request(live, [*edits, *body.wants], keep=body.keep, at=at)
     except ValueError as error:
         return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
+    earlier = step.preference.bounds if body.keep and step.preference is not None else ()
     k, n = len(matrix.classes), int(matrix.counts.sum())
     reply = live.preview(wanted, keep=body.keep, at=at) if k == 2 or k * n <= PREVIEWED else None
     return {
@@ -123,6 +125,7 @@ def read(
         "sentences": views.sentences(wanted, matrix),
         "error": None,
         "already": wanted.met(matrix),
+        "replaced": [str(bound) for bound in earlier if bound not in wanted.bounds],
         "after": None if reply is None else reply.after,
         "met": None if reply is None else reply.met,
     }

@@ -313,7 +313,8 @@ class Reading(RequestBody):
 class Read(BaseModel):
     """The preference that edits mean, also as sentences, and the matrix that a request would reach.
 
-    `after` and `met` are null without a preference, or if the tuning set is too large.
+    `replaced` are the earlier limits that the edits replace. `after` and `met` are null without a
+    preference, or if the tuning set is too large.
     """
 
     preference: str | None
@@ -322,6 +323,7 @@ class Read(BaseModel):
     code: str | None = None
     fields: dict[str, Any] | None = None
     already: bool
+    replaced: list[str] = []
     after: Matrix | None = None
     met: bool | None = None
 

@@ -54,8 +54,8 @@ export function Certificate({ dialog, accepted, root, act }) {
         </dl>
       </div>
       <p class="muted small">
-        Certifying sets the decision of step ${accepted.step} anew, with a margin, so that the limits hold on new rows.
-        These numbers are counted on the certification set; the matrix of step ${accepted.step} counts the tuning set.
+        Certifying adjusts the decision of step ${accepted.step} on the certification set, so that the limits hold for new
+        rows. These numbers are from the certification set; the matrix of step ${accepted.step} is from the tuning set.
       </p>
       ${accepted.remarks.length
         ? html`<ul class="certificate-remarks">${accepted.remarks.map((one) => html`<li>${one}</li>`)}</ul>`

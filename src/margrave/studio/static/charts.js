@@ -287,7 +287,7 @@ function drawCross(box, chart, cross, view) {
  * @param {{current: HTMLElement | null}} tip @param {(view: View) => void} zoomed
  */
 function listen(chart, handlers, tip, zoomed) {
-  // One finger or the wheel scrolls the page, so ECharts, which would prevent it, is not told.
+  // One finger or the wheel scrolls the page. ECharts would prevent that, so it does not get these events.
   const dom = chart.getDom();
   dom.addEventListener('touchmove', (event) => event.touches.length < 2 && event.stopPropagation(), true);
   for (const wheel of ['wheel', 'mousewheel']) {

@@ -123,7 +123,7 @@ export function FocusChoice({ dialog, shared }) {
  * A limit on the false positives of a class, as a preference.
  * @param {Dialog} dialog @param {Label} label @param {number} limit
  */
-export const fpLimit = (dialog, label, limit) =>
+const fpLimit = (dialog, label, limit) =>
   dialog.classes.length === 2 ? `fp <= ${limit}` : `fp(${quoted(label)}) <= ${limit}`;
 
 /**

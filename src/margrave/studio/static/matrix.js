@@ -271,7 +271,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       ask=${ask}
       clear=${clear}
       outcome=${outcome}
-      told=${outcome && !reads ? previewText(outcome.after) : ''}
+      announced=${outcome && !reads ? previewText(outcome.after) : ''}
     />
     ${
       searching && !reply

@@ -73,17 +73,14 @@ function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
   </details>`;
 }
 
-/** The limits of a preference; a name of a class may have a comma. @param {string} preference */
-const limitsIn = (preference) => preference.split(/, (?=\w+(?:\(| [<>]=))/);
-
 /**
  * The requested limits, the button, and the options.
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
  *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
  *   strategies: string[] | null, setStrategies: (strategies: string[] | null) => void, ask: () => void,
- *   clear: () => void, outcome: Outcome | null, told: string}} props
+ *   clear: () => void, outcome: Outcome | null, announced: string}} props
  *   `any`: something is edited; `reads`: the server is reading it; `kept`: the limits of the current step, or "";
- *   `told`: the preview in words, when it is no longer changing
+ *   `announced`: the preview in words for screen readers, once it has settled
  */
 export function AskBox({
   reading,
@@ -101,13 +98,12 @@ export function AskBox({
   ask,
   clear,
   outcome,
-  told,
+  announced,
 }) {
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
   const ready = any && !wrong && !still && reading !== null && reading.preference !== null;
-  const requested = limitsIn(reading?.preference ?? '');
-  const replaced = ready && keep && kept ? limitsIn(kept).filter((limit) => !requested.includes(limit)) : [];
+  const replaced = ready ? reading.replaced : [];
   return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>
     <div id="matrix-sentence" class="ask-sentence" aria-live="polite">
       ${wrong ? html`<p class="bad"><${Icon} name="alert" /> ${wrong}</p>` : null}
@@ -121,7 +117,7 @@ export function AskBox({
       ${any && !wrong && !sentences.length ? html`<p class="muted">Reading…</p>` : null}
       ${!any && !wrong ? html`<p class="muted">${still ? STILL : HINT}</p>` : null}
       ${any && !wrong && outcome && !outcome.reachable ? html`<p class="ask-unreachable small">${UNREACHABLE}</p>` : null}
-      ${told ? html`<p class="hidden">${told}</p>` : null}
+      ${announced ? html`<p class="hidden">${announced}</p>` : null}
       ${ready && reading?.already ? html`<p class="muted small">${ALREADY}</p>` : null}
     </div>
     <div class="ask-acts">

@@ -135,7 +135,7 @@
  * `after`: the matrix that a request would reach, null if the server does not preview it; `met`: it meets the limits.
  * @typedef {{preference: string | null, sentences: string[], error: string | null,
  *   code: string | null, fields: Record<string, any> | null, already: boolean,
- *   after: Matrix | null, met: boolean | null}} Reading
+ *   replaced: string[], after: Matrix | null, met: boolean | null}} Reading
  */
 
 /** @typedef {{n_changed: number, n_only_first: number, n_only_second: number, changes: Change[]}} Comparison */

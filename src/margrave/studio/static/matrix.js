@@ -96,7 +96,7 @@ async function fetchReading(id, body, signal) {
     return await post(`/api/dialogs/${encodeURIComponent(id)}/read`, JSON.parse(body), signal);
   } catch (error) {
     if (!(error instanceof ApiError)) return null;
-    const nothing = { preference: null, sentences: [], already: false, fields: null, after: null, met: null };
+    const nothing = { preference: null, sentences: [], already: false, replaced: [], fields: null, after: null, met: null };
     return { ...nothing, error: sentence(error), code: error.code };
   }
 }

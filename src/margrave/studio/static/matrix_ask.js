@@ -103,7 +103,7 @@ export function AskBox({
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
   const ready = any && !wrong && !still && reading !== null && reading.preference !== null;
-  const replaced = (ready && reading?.replaced) || [];
+  const replaced = ready ? reading.replaced : [];
   return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>
     <div id="matrix-sentence" class="ask-sentence" aria-live="polite">
       ${wrong ? html`<p class="bad"><${Icon} name="alert" /> ${wrong}</p>` : null}

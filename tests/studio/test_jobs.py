@@ -746,22 +746,22 @@ class TestErrors:
         assert bench.ended(*second).state == "done"
         assert caplog.records
 
-    def test_an_end_that_cannot_be_stored_is_stored_later(self, bench, monkeypatch, caplog):
+    def test_an_end_that_cannot_be_stored_is_stored_later(self, file, monkeypatch, caplog):
         """Otherwise its dialog would stay busy until the studio is restarted."""
-        monkeypatch.setattr(jobs_module, "ALONE", 0.05)
-        with bench_of(bench.store) as quick:  # whose keeper looks often
-            job, work = quick.hold(error=ValueError("No."))
+        monkeypatch.setattr(jobs_module, "ALONE", 0.05)  # the keeper looks often
+        with bench_of(file) as bench:
+            job, work = bench.hold(error=ValueError("No."))
             assert work.begun.wait(LONG)
             failures = iter([StoreError("The disk is full.")] * 2)
-            end = quick.jobs.table.end
+            end = bench.jobs.table.end
 
             def failing(*args):
                 for failure in failures:
                     raise failure
                 end(*args)
 
-            monkeypatch.setattr(quick.jobs.table, "end", failing)
-            assert (quick.ended(job, work).state, next(failures, None)) == ("failed", None)
+            monkeypatch.setattr(bench.jobs.table, "end", failing)
+            assert (bench.ended(job, work).state, next(failures, None)) == ("failed", None)
         assert caplog.records
 
     def test_an_end_that_is_never_stored_does_not_hold_up_the_others(self, file, monkeypatch):

@@ -105,23 +105,27 @@ def test_what_steering_prints_and_writes(tmp_path):
 
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     code, out, err = run("steer", trained / "mail.csv", *ASK, "--json")
-    told = json.loads(out)
+    record = json.loads(out)
     assert (code, err) == (0, "")
-    assert (told["met"], told["certified"], told["exit_code"]) == (True, True, 0)
-    assert (told["classes"], told["positive"], told["model"]) == (["no", "yes"], "yes", "m.skops")
-    assert told["n"] == {
+    assert (record["met"], record["certified"], record["exit_code"]) == (True, True, 0)
+    assert (record["classes"], record["positive"], record["model"]) == (
+        ["no", "yes"],
+        "yes",
+        "m.skops",
+    )
+    assert record["n"] == {
         "all": 300, "train": 180, "tune": 180, "certify": 120, "unused": 0, "copies": 0,
         "near_copies": 0,
     }  # fmt: skip
-    assert told["columns"]["body"] == "text"
-    assert np.sum(told["start"]["counts"]) == 180
-    (reply,) = told["replies"]
+    assert record["columns"]["body"] == "text"
+    assert np.sum(record["start"]["counts"]) == 180
+    (reply,) = record["replies"]
     assert (reply["preference"]["text"], reply["strategy"]) == ("fp <= 10%", "move")
-    assert told["strategy"] == "move"
-    assert told["seconds"] >= 0
-    promise = told["certificate"]["guarantees"][0]
+    assert record["strategy"] == "move"
+    assert record["seconds"] >= 0
+    promise = record["certificate"]["guarantees"][0]
     assert (promise["bound"], promise["limit"]) == ("fp <= 10%", 0.1)
-    cells = told["certificate"]["cells"]
+    cells = record["certificate"]["cells"]
     assert [cell["predicted"] for cell in cells] == ["no", "yes", None] * 2
     assert sum(cell["count"] for cell in cells) == 120
 
@@ -287,9 +291,9 @@ def test_other_encodings_and_decimal_marks(run, ready):
     assert re.search(r"^t\.csv.*\b2\b.*--encoding cp1252 --decimal , ", message)
     assert "encoding to" not in message
     code, out, _ = run("steer", "t.csv", *ASK, "--json")
-    told = json.loads(out)
-    assert (code, told["code"]) == (2, "text_format")
-    assert (told["fields"]["encoding"], told["fields"]["decimal"]) == ("cp1252", ",")
+    record = json.loads(out)
+    assert (code, record["code"]) == (2, "text_format")
+    assert (record["fields"]["encoding"], record["fields"]["decimal"]) == ("cp1252", ",")
     message = bad(run, EUROPE.encode("cp1252"), "--encoding", "cp1252")
     assert re.search(
         r"^t\.csv.*'1,5'.*'links'.*--encoding cp1252 --decimal , .*--decimal \.", message
@@ -364,9 +368,9 @@ def test_no_target_and_no_file(run):
 
 def test_errors_are_json_too(run):
     code, out, err = run("steer", "nowhere.csv", *ASK, "--json")
-    told = json.loads(out)
-    assert (code, told["exit_code"]) == (2, 2)
-    assert err == f"margrave: {told['error']}\n"
+    record = json.loads(out)
+    assert (code, record["exit_code"]) == (2, 2)
+    assert err == f"margrave: {record['error']}\n"
 
 
 @pytest.mark.parametrize(
@@ -382,10 +386,10 @@ def test_errors_are_json_too(run):
 )
 def test_errors_in_json_have_a_code_and_fields(run, more, option, kind, fields):
     code, out, err = run("steer", "iris", *ASK[2:], *more, "--json")
-    told = json.loads(out)
-    assert (code, told["code"]) == (2, kind)
-    assert told["fields"] | fields == told["fields"]
-    assert told["fields"]["parameter"] == option.removeprefix("--")
+    record = json.loads(out)
+    assert (code, record["code"]) == (2, kind)
+    assert record["fields"] | fields == record["fields"]
+    assert record["fields"]["parameter"] == option.removeprefix("--")
     assert err.startswith(f"margrave: {option} ")
 
 
@@ -399,9 +403,9 @@ def test_errors_in_json_have_a_code_and_fields(run, more, option, kind, fields):
 )
 def test_every_error_in_json_has_a_code(run, arguments, kind):
     code, out, _ = run(*arguments, "--json")
-    told = json.loads(out)
-    assert (code, told["code"]) == (2, kind)
-    assert not told["fields"]
+    record = json.loads(out)
+    assert (code, record["code"]) == (2, kind)
+    assert not record["fields"]
 
 
 def test_control_characters_do_not_reach_the_terminal(run):
@@ -582,9 +586,9 @@ def test_answers_are_those_of_the_model_whatever_the_order_of_the_columns(run, t
     assert text.splitlines()[0] == "label,score,rejected"
     assert len(text.splitlines()) == 41
     _, text, _ = run("predict", trained / "model.skops", "new.csv", "--json")
-    told = json.loads(text)
-    assert (told["n"], told["rejected"], told["ignored"]) == (40, 0, ["extra"])
-    assert [row["label"] for row in told["predictions"]] == answers["label"].tolist()
+    record = json.loads(text)
+    assert (record["n"], record["rejected"], record["ignored"]) == (40, 0, ["extra"])
+    assert [row["label"] for row in record["predictions"]] == answers["label"].tolist()
 
 
 def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, trained):
@@ -593,17 +597,17 @@ def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, traine
     frame.loc[0, "sender"] = "é"
     frame.to_csv("utf-8.csv", index=False)
     frame.to_csv("cp1252.csv", index=False, sep=";", decimal=",", encoding="cp1252")
-    told, model = ("--encoding", "cp1252", "--decimal", ","), trained / "model.skops"
+    options, model = ("--encoding", "cp1252", "--decimal", ","), trained / "model.skops"
     assert run("predict", model, "cp1252.csv")[0] == 2
-    found = run("predict", model, "cp1252.csv", *told)
+    found = run("predict", model, "cp1252.csv", *options)
     assert found == (0, run("predict", model, "utf-8.csv")[1], found[2])
     assert run("check", model, "cp1252.csv", "--target", "spam")[0] == 2
-    code, out, _ = run("check", model, "cp1252.csv", "--target", "spam", *told)
+    code, out, _ = run("check", model, "cp1252.csv", "--target", "spam", *options)
     wanted = run("check", model, "utf-8.csv", "--target", "spam")
     assert (code, out.replace("cp1252.csv", "utf-8.csv")) == wanted[:2]
     frame.loc[7, "spam"] = None
     frame.to_csv("gap.csv", index=False, sep=";", decimal=",", encoding="cp1252")
-    code, _, err = run("check", model, "gap.csv", "--target", "spam", *told)
+    code, _, err = run("check", model, "gap.csv", "--target", "spam", *options)
     assert code == 2
     assert re.search(r"--target.*'spam'.*gap\.csv.*\b9\b", err)
 

@@ -71,25 +71,25 @@ def test_several_models_at_a_time_give_the_same_as_one_after_the_other():
 def test_progress_counts_every_model_and_names_each_member_once(n_jobs):
     X, y = samples(3)
     names = [name for name, _ in MEMBERS]
-    told, trained = [], []
+    reported, trained = [], []
     for progress, member in train_members(MEMBERS, X, y, tuning_folds(y), n_jobs=n_jobs):
-        told.append(progress)
+        reported.append(progress)
         trained += [] if member is None else [names[member.position]]
         assert sorted(progress.finished) == sorted(trained)
         states = (*progress.finished, *progress.running, *progress.waiting)
         assert sorted(states) == sorted(names)
-    assert [one.done for one in told] == list(range(19))
-    assert {one.total for one in told} == {3 * (5 + 1)}
-    assert sorted(one.member for one in told[1:]) == sorted(names * 6)
-    assert told[-1].finished == tuple(names)
+    assert [one.done for one in reported] == list(range(19))
+    assert {one.total for one in reported} == {3 * (5 + 1)}
+    assert sorted(one.member for one in reported[1:]) == sorted(names * 6)
+    assert reported[-1].finished == tuple(names)
 
 
 def test_members_are_trained_one_after_the_other():
     X, y = samples(2)
     news = train_members(MEMBERS, X, y, tuning_folds(y))
-    start, *told = [one for one, _ in news]
+    start, *reported = [one for one, _ in news]
     assert start.running == (MEMBERS[0][0],)
-    assert [one.member for one in told] == [name for name, _ in MEMBERS for _ in range(6)]
+    assert [one.member for one in reported] == [name for name, _ in MEMBERS for _ in range(6)]
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

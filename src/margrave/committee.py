@@ -750,7 +750,7 @@ class _BlasLimit:
             with self._lock:
                 self._trainings -= 1
                 if not self._trainings:
-                    with self._first:
+                    with self._first:  # at its end, threadpoolctl restores what it has found
                         pass
 
 

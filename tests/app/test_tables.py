@@ -167,10 +167,10 @@ def test_text_that_is_not_utf8_far_into_a_file(saved):
 # Other encodings and decimal marks
 
 
-def offered(path, **told):
+def offered(path, **options):
     """The options that a refusal offers, and its example; then the table that they read."""
     with pytest.raises(TableError) as caught:
-        read_table(path, **told)
+        read_table(path, **options)
     assert caught.value.code == "text_format"
     fields = dict(caught.value.fields)
     example = fields.pop("example")
@@ -225,16 +225,16 @@ def test_bytes_that_are_no_text_are_refused_without_an_offer(saved, data):
 def test_no_bytes_do_more_than_be_refused(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("bytes") / "t.csv"
     path.write_bytes(data)
-    for told in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
+    for options in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
         try:
-            frame = read_table(path, **told)
+            frame = read_table(path, **options)
         except TableError:
             continue
         assert len(frame)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "options"),
     [
         ("encoding", {"encoding": "latin-17"}),
         ("encoding", {"encoding": "base64"}),
@@ -243,10 +243,10 @@ def test_no_bytes_do_more_than_be_refused(tmp_path_factory, data):
         ("decimal", {"decimal": ""}),
     ],
 )
-def test_options_that_there_are_not(saved, name, told):
-    (value,) = told.values()
+def test_options_that_there_are_not(saved, name, options):
+    (value,) = options.values()
     with pytest.raises(TableError, match=rf"{name}.*{re.escape(repr(value))}"):
-        read_table(saved("a,b\n1,2\n"), **told)
+        read_table(saved("a,b\n1,2\n"), **options)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252", "ascii"])
@@ -267,12 +267,12 @@ def test_the_mark_of_utf8_is_no_part_of_the_first_name(saved, encoding):
     assert list(read_table(path, encoding=encoding)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("told", [{"encoding": "utf-8"}, {"decimal": "."}])
-def test_parquet_has_no_encoding_and_no_decimal_mark(tmp_path, told):
+@pytest.mark.parametrize("options", [{"encoding": "utf-8"}, {"decimal": "."}])
+def test_parquet_has_no_encoding_and_no_decimal_mark(tmp_path, options):
     write_table(pd.DataFrame({"a": [1]}), tmp_path / "t.pq")
     with pytest.raises(TableError, match=r"\bParquet\b") as caught:
-        read_table(tmp_path / "t.pq", **told)
-    assert (caught.value.code, [caught.value.fields["parameter"]]) == ("parameter", list(told))
+        read_table(tmp_path / "t.pq", **options)
+    assert (caught.value.code, [caught.value.fields["parameter"]]) == ("parameter", list(options))
     assert "t.pq" not in caught.value.fields["allowed"]  # in the studio, not the user's name of it
 
 
@@ -482,9 +482,9 @@ def test_a_damaged_gzip_file_in_another_encoding(saved, encoding, kept):
 def test_no_gzip_file_does_more_than_be_refused(tmp_path_factory, data, behind, cut):
     path = tmp_path_factory.mktemp("bytes") / "t.csv.gz"
     path.write_bytes(gzip.compress(data, mtime=0)[: -cut or None] + behind)
-    for told in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
+    for options in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
         try:
-            frame = read_table(path, **told)
+            frame = read_table(path, **options)
         except TableError:
             continue
         assert len(frame)

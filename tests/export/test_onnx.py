@@ -156,10 +156,10 @@ def test_unseen_missing_and_odd_cells(credit):
 
 def test_names_of_outputs_are_left_to_outputs(credit):
     model, _ = credit
-    told = {one["column"]: one for one in columns_of(model.to_onnx())}
-    assert told["score"] == {"column": "score", "input": "score_", "kind": "number"}
-    assert told["label"] == {"column": "label", "input": "label_", "kind": "category"}
-    assert told["age"] == {"column": "age", "input": "age", "kind": "number"}
+    stored = {one["column"]: one for one in columns_of(model.to_onnx())}
+    assert stored["score"] == {"column": "score", "input": "score_", "kind": "number"}
+    assert stored["label"] == {"column": "label", "input": "label_", "kind": "category"}
+    assert stored["age"] == {"column": "age", "input": "age", "kind": "number"}
 
 
 def columns_of(made):
@@ -320,8 +320,8 @@ def test_quantiles_with_repeated_values_as_scikit_learn_has_them():
 def test_single_precision_is_said():
     model = SteeredClassifier(GradientBoostingClassifier(n_estimators=20)).fit(X, Y)
     check_equal(model, NEW, tol=1e-5)
-    told = facts_of(model.to_onnx())["single_precision"]
-    assert json.loads(told) == ["gradientboostingclassifier"]
+    stored = facts_of(model.to_onnx())["single_precision"]
+    assert json.loads(stored) == ["gradientboostingclassifier"]
 
 
 def test_members_that_skl2onnx_wraps():
@@ -461,8 +461,8 @@ def test_members_that_know_their_columns_by_name():
     members[1][1].fit(FRAME[["b", "a"]], Y)
     model = Dialog(members, FRAME, Y).prefer("fn <= 30", strategies=["move"]).model
     check_equal(model, FRAME)
-    told = [(one["column"], one["input"]) for one in columns_of(model.to_onnx())]
-    assert told == [("a", "a"), ("b", "b"), ("", "_")]
+    stored = [(one["column"], one["input"]) for one in columns_of(model.to_onnx())]
+    assert stored == [("a", "a"), ("b", "b"), ("", "_")]
 
 
 def test_a_pipeline_that_begins_with_a_table():
@@ -667,7 +667,7 @@ def test_the_columns_of_a_model_are_those_of_the_dialog():
     assert model.feature_names_in_.tolist() == ["a", "b", "unused"]
     new = drawn(500)
     assert model.confusion(*new).accuracy > 0.8
-    told = session(model.to_onnx()).run(
+    stored = session(model.to_onnx()).run(
         None, {name: new[0][[name]].to_numpy(float) for name in ("a", "b")}
     )
-    assert (told[0] == model.predict(new[0])).all()
+    assert (stored[0] == model.predict(new[0])).all()

@@ -177,8 +177,8 @@ def test_members_on_different_columns_by_position_name_and_by_themselves():
     np.testing.assert_allclose(again.values, scores.values)
     by_itself = Scores.of({"named": by_name}, frame)
     np.testing.assert_allclose(by_itself.values[:, 0], expected)
-    told = Scores.of({"named": by_name}, frame, features={"named": ["w", "u"]})
-    np.testing.assert_allclose(told.values, by_itself.values)
+    by_features = Scores.of({"named": by_name}, frame, features={"named": ["w", "u"]})
+    np.testing.assert_allclose(by_features.values, by_itself.values)
     frame_by_position = Scores.of([by_name], frame, features=[[2, 0]])
     np.testing.assert_allclose(frame_by_position.values, by_itself.values)
 
@@ -350,7 +350,7 @@ def test_one_class_and_one_member_are_fine():
 
 
 class Broken(LabelsOnly):
-    """Says what it is told to."""
+    """Predicts what it was given."""
 
     def __init__(self, member, proba):
         super().__init__(member)

@@ -113,7 +113,7 @@ class TestKeptLimits:
 
 
 class TestWarnings:
-    def test_errors_that_rise_beyond_the_limits_are_told(self):
+    def test_errors_that_rise_beyond_the_limits_are_reported(self):
         dialog = two_classes()
         before = dialog.confusion
         reply = dialog.prefer("fp <= 0")

@@ -139,13 +139,13 @@ class TestSentences:
             ["rejected"],
             ["rejected(ham)"],
         ]
-        told = [
+        stated = [
             {in_words(f"{word} {sign} 5%", TWO) for word in words}
             for words in meanings
             for sign in ("<=", ">=")
         ]
-        assert [len(one) for one in told] == [1] * len(told)
-        assert len(set.union(*told)) == len(told)
+        assert [len(one) for one in stated] == [1] * len(stated)
+        assert len(set.union(*stated)) == len(stated)
 
     @pytest.mark.parametrize("text", ["accuracy >= 90%", "correct >= 90%"])
     @pytest.mark.parametrize("matrix", [TWO, THREE])
@@ -159,7 +159,7 @@ class TestSentences:
         assert names_in(in_words("fp <= 5%", matrix), matrix) == ["ash", "birch", "cedar"]
 
     @given(st.integers(0, 100_000))
-    def test_the_share_is_told_as_it_is(self, thousandths):
+    def test_the_share_is_stated_as_it_is(self, thousandths):
         """To all its digits: 'recall >= 99.996%' is not 'at least 100 %'."""
         limit = f"{thousandths // 1000}.{thousandths % 1000:03d}"
         assert numbers(in_words(f"recall >= {limit}%", TWO)) == [float(limit)]
@@ -266,7 +266,7 @@ class TestAsText:
     def test_all_of_it(self):
         wanted = Preference("fp <= 10%, recall >= 70%, rejected <= 50%")
         certificate = replace(certificate_of(wanted, TWO), number=77)
-        told = str(certificate)
+        stated = str(certificate)
         assert len(certificate.guarantees) == 3
         for fact in (
             "0.95",
@@ -277,12 +277,12 @@ class TestAsText:
             *str(TWO).splitlines(),
             "groups were kept together.",
         ):
-            assert fact in told
+            assert fact in stated
 
     @pytest.mark.parametrize("confidence", [0.99, 0.999, 0.99999, 0.999999])
-    def test_a_confidence_is_never_told_as_certainty(self, confidence):
-        told = str(certificate_of(Preference("fp <= 10%, rejected <= 9%"), TWO, confidence))
-        shown = float(re.search(r"\b0\.9+\b", told).group())
+    def test_a_confidence_is_never_stated_as_certainty(self, confidence):
+        stated = str(certificate_of(Preference("fp <= 10%, rejected <= 9%"), TWO, confidence))
+        shown = float(re.search(r"\b0\.9+\b", stated).group())
         assert shown == pytest.approx(confidence, abs=(1 - confidence) / 10)
 
 
@@ -469,8 +469,8 @@ class TestCard:
         for true, row in zip(("ham", "spam"), table[2:4], strict=True):
             _, label, *shown, _ = row.split("|")
             assert re.search(rf"\b{true}\b", label)
-            told = [cell for cell in certificate.cells if cell.true == true]
-            for text, cell in zip(shown, told, strict=True):
+            stated = [cell for cell in certificate.cells if cell.true == true]
+            for text, cell in zip(shown, stated, strict=True):
                 percents = [round(100 * share, 1) for share in (cell.low, cell.high)]
                 assert numbers(text) == [cell.count, *percents]
         assert f"`{model.reject_label_}`" in card
@@ -481,7 +481,7 @@ class TestCard:
 
 
 class TestWhatItTells:
-    def test_what_the_guarantee_costs_is_told_on_the_certify_samples(self):
+    def test_what_the_guarantee_costs_is_measured_on_the_certification_set(self):
         model = accepted("fp <= 10%")
         certificate = model.certificate_
         assert certificate.start.counts.sum(axis=1).tolist() == (

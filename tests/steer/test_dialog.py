@@ -110,12 +110,12 @@ def check_reply(reply, wanted):
     assert reply.after.n == reply.before.n
     moved = reply.after.counts - reply.before.counts
     np.fill_diagonal(moved[:, :-1], 0)
-    told = np.zeros_like(moved)
+    reported = np.zeros_like(moved)
     places = {label: i for i, label in enumerate(reply.after.classes)} | {None: moved.shape[0]}
     for change in reply.changes:
-        told[places[change.true], places[change.predicted]] = change.after - change.before
+        reported[places[change.true], places[change.predicted]] = change.after - change.before
         assert str(change.before) in str(change)
-    np.testing.assert_array_equal(told, moved)
+    np.testing.assert_array_equal(reported, moved)
     assert str(wanted) in str(reply)
     assert str(reply) != str(replace(reply, met=not reply.met))
 

@@ -106,8 +106,8 @@ class Visits(RuleBasedStateMachine):
         assert self.dialog.position == self.at
         assert len(self.dialog.history) == len(self.asked)
         assert all(kept is seen for kept, seen in zip(self.dialog.history, self.seen, strict=True))
-        told = [reply.preference and str(reply.preference) for reply in self.dialog.history]
-        assert told == self.asked
+        recorded = [reply.preference and str(reply.preference) for reply in self.dialog.history]
+        assert recorded == self.asked
         assert self.dialog.reply is self.seen[self.at]
         assert self.dialog.confusion is self.seen[self.at].after
 

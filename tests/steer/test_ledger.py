@@ -203,7 +203,7 @@ class TestAccepting:
 
     @pytest.mark.parametrize("as_given", ["other order", "as lists"])
     def test_samples_are_known_by_what_is_in_them(self, dialog, as_given):
-        """The same rows again, told a little differently, are as spent as before."""
+        """The same rows again, written a little differently, are as used as before."""
         X, y = CERTIFY
         dialog.accept(X, y)
         dialog.prefer("fn <= 10%", strategies=["move"])

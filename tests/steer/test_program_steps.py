@@ -75,17 +75,17 @@ def check_program(dialog, name="pima", by_folds=False):
             left_with = program.outcomes[left].sum(axis=0)
             np.testing.assert_array_equal(left_with, program.node_outcomes[place])
     model = dialog.model
-    told = Confusion.of(
+    predicted = Confusion.of(
         y, answers, classes=list(dialog.classes), positive=matrix.positive,
         reject_label=model.reject_label_,
     )  # fmt: skip
-    if told.n_rejected == 0:
-        np.testing.assert_array_equal(ends(program), told.counts[:, :-1])
-        np.testing.assert_array_equal(program.node_outcomes[0], told.counts[:, :-1])
+    if predicted.n_rejected == 0:
+        np.testing.assert_array_equal(ends(program), predicted.counts[:, :-1])
+        np.testing.assert_array_equal(program.node_outcomes[0], predicted.counts[:, :-1])
         for label, rate in program.error_rates().items():
-            assert rate == pytest.approx(1 - told.recall(label))
+            assert rate == pytest.approx(1 - predicted.recall(label))
     if not by_folds:
-        assert told == matrix
+        assert predicted == matrix
     return program
 
 
@@ -152,16 +152,16 @@ def test_weak_nodes_are_those_that_the_program_would_ask():
         assert set(dialog.weak_nodes(1)) <= set(learning(dialog.program))
 
 
-def test_progress_is_told_for_each_level():
+def test_progress_is_reported_for_each_level():
     X, y = pima()
-    told = []
-    Dialog.from_data(X, y, committee="martingale", levels=4, callback=told.append)
-    assert told == [Progress(level, 4, "martingale") for level in (1, 2, 3, 4)]
-    told.clear()
+    reported = []
+    Dialog.from_data(X, y, committee="martingale", levels=4, callback=reported.append)
+    assert reported == [Progress(level, 4, "martingale") for level in (1, 2, 3, 4)]
+    reported.clear()
     names = ["logistic", "qda"]
-    Dialog.from_data(X, y, committee=names, tune=0.3, callback=told.append)
-    assert [(one.done, one.total) for one in told] == [(0, 2), (1, 2), (2, 2)]
-    assert [one.member for one in told] == ["", *names]
+    Dialog.from_data(X, y, committee=names, tune=0.3, callback=reported.append)
+    assert [(one.done, one.total) for one in reported] == [(0, 2), (1, 2), (2, 2)]
+    assert [one.member for one in reported] == ["", *names]
 
 
 # Nodes
@@ -178,15 +178,15 @@ def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
         wanted = data.draw(st.sampled_from([f"fp <= {local.fp // 2}", f"fn <= {local.fn // 2}"]))
         reply = dialog.tune_nodes({votes: wanted})
         program = check_program(dialog)
-        ((asked, told),) = reply.node_results
+        ((asked, result),) = reply.node_results
         assert asked == votes
-        assert told.before == local
-        assert told.after == program.confusion(program.at(votes))
-        assert told.met == Preference(wanted).met(told.after)
+        assert result.before == local
+        assert result.after == program.confusion(program.at(votes))
+        assert result.met == Preference(wanted).met(result.after)
         assert str(votes) in reply.note
         assert wanted in reply.note
         others = reply.note.replace(str(votes), "").replace(wanted, "")
-        assert (f"{told.shortfall:g}" in others) != told.met
+        assert (f"{result.shortfall:g}" in others) != result.met
         assert reply.strategy == "nodes"
         assert reply.preference is None
         assert bool(reply.warnings) == (reply.after.n_errors > reply.before.n_errors)
@@ -209,7 +209,9 @@ def test_what_is_there_already_changes_nothing():
         assert reply.after == before.after
         assert reply.changes == ()
         assert {votes for votes, _ in reply.node_results} == set(wants)
-        assert all(told.met and told.preference.met(told.before) for _, told in reply.node_results)
+        assert all(
+            result.met and result.preference.met(result.before) for _, result in reply.node_results
+        )
         assert all(str(votes) in reply.note for votes in wants)
         np.testing.assert_array_equal(reply.candidate.scores, before.candidate.scores)
         np.testing.assert_array_equal(dialog.program.counts, program.counts)
@@ -223,12 +225,12 @@ def test_several_nodes_as_the_program_would_do_it_by_itself():
     X, y = tuning(dialog)
     wants = {(0, 0): "fn <= 20", (1, 0): "fn <= 5", (2, 0): None}
     tuned = member.tune(wants, dialog._data.committee.encode(X), y, granularity="all")
-    told = []
-    reply = dialog.tune_nodes(wants, callback=told.append)
+    reported = []
+    reply = dialog.tune_nodes(wants, callback=reported.append)
     assert reply.after == tuned.tuning_.after
     assert reply.node_results == tuned.tuning_.node_results
-    assert [isinstance(step, Step) for step in told] == [True, True]
-    assert [(votes, told.met) for votes, told in reply.node_results] == [
+    assert [isinstance(step, Step) for step in reported] == [True, True]
+    assert [(votes, result.met) for votes, result in reply.node_results] == [
         ((0, 0), True),
         ((1, 0), True),
     ]
@@ -242,10 +244,10 @@ def test_several_nodes_as_the_program_would_do_it_by_itself():
 def test_a_node_that_misses_what_is_wanted_says_by_how_much():
     dialog = dialog_on()
     reply = dialog.tune_nodes({(0, 0): "fp <= 2, fn <= 2"})
-    ((_, told),) = reply.node_results
-    assert not told.met
+    ((_, result),) = reply.node_results
+    assert not result.met
     others = reply.note.replace("(0, 0)", "").replace("fp <= 2, fn <= 2", "")
-    assert re.search(rf"\b{told.shortfall:g}\b", others)
+    assert re.search(rf"\b{result.shortfall:g}\b", others)
     assert reply.met, "of the global matrix nothing was asked"
 
 
@@ -287,8 +289,8 @@ def test_work_on_nodes_can_be_stopped(how):
 def test_growing_in_the_dialog_equals_beginning_with_more_levels():
     for name in ("pima", "iris"):
         small, whole = dialog_on(name, 2), opened(name, 4)
-        told = []
-        reply = small.grow(2, callback=told.append)
+        reported = []
+        reply = small.grow(2, callback=reported.append)
         assert reply.after == whole.confusion
         # Scores are rounded to nine digits.
         np.testing.assert_allclose(
@@ -296,7 +298,7 @@ def test_growing_in_the_dialog_equals_beginning_with_more_levels():
         )
         assert check_program(small, name).nodes == whole.program.nodes
         np.testing.assert_array_equal(small.program.counts, whole.program.counts)
-        assert told == [Progress(1, 2, "martingale"), Progress(2, 2, "martingale")]
+        assert reported == [Progress(1, 2, "martingale"), Progress(2, 2, "martingale")]
         assert (reply.strategy, numbers(reply.note)) == ("grow", [2, 4])
 
 
@@ -644,8 +646,8 @@ def test_a_committee_may_be_judged_on_samples_kept_apart():
     others = set(dialog._data.at) | set(dialog._acceptances.certification_set.at)
     learned = sorted(set(range(len(y))) - others)
     bayes = GaussianNB().fit(X[learned], y[learned])
-    told = dialog._data.committee.members[1]
-    np.testing.assert_allclose(told.theta_, bayes.theta_, rtol=1e-9)
+    reported = dialog._data.committee.members[1]
+    np.testing.assert_allclose(reported.theta_, bayes.theta_, rtol=1e-9)
     reply = dialog.prefer("fp <= 20", strategies=["move", "reweight"])
     assert reply.met
 

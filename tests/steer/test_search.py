@@ -99,10 +99,10 @@ def test_a_first_reply_comes_before_any_slow_strategy_is_begun(dialog, with_stra
 def test_replies_only_get_better_and_the_last_is_kept(dialog, with_strategies):
     with_strategies(Gains(5))
     replies = list(dialog.replies(WANTED))
-    told = values(replies)
+    reported = values(replies)
     assert len(replies) == 7
-    assert all(later < sooner for sooner, later in pairwise(told[:-1]))
-    assert told[-1] == told[-2]
+    assert all(later < sooner for sooner, later in pairwise(reported[:-1]))
+    assert reported[-1] == reported[-2]
     assert [reply.final for reply in replies] == [False] * 6 + [True]
     assert not any(reply.cancelled for reply in replies)
     assert [reply.n_candidates for reply in replies] == [1, 2, 3, 4, 5, 6, 6]
@@ -128,8 +128,8 @@ def test_all_strategies_of_the_real_ones():
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
     strategies = ["move", "reject", "reweight", "retune"]
     replies = list(dialog.replies("fp <= 4, rejected <= 10%", strategies=strategies))
-    told = values(replies, "fp <= 4, rejected <= 10%")
-    assert told == sorted(told, reverse=True)
+    reported = values(replies, "fp <= 4, rejected <= 10%")
+    assert reported == sorted(reported, reverse=True)
     assert replies[-1].final
     # Move and reject; two weights; tuned alone and in its place.
     assert replies[-1].n_candidates == 2 + 2 + 2
@@ -278,7 +278,7 @@ def test_an_interrupt_among_fast_strategies_either_keeps_or_goes_through(dialog,
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_an_error_in_a_strategy_is_told_and_is_no_cancelling(dialog, with_strategies, slow):
+def test_an_error_in_a_strategy_is_raised_and_is_no_cancelling(dialog, with_strategies, slow):
     with_strategies(Raises(ZeroDivisionError("of a way"), slow))
     with pytest.raises(ZeroDivisionError, match="of a way"):
         dialog.prefer(WANTED)

@@ -28,9 +28,9 @@ def test_the_matrix_is_in_it_cell_by_cell(dialog):
 
 def test_differences_are_those_of_the_step(dialog):
     reply = dialog.prefer("fp <= 3", strategies=["move"])
-    told = re.findall(r"<small>\(([+-]\d+)\)</small>", dialog._repr_html_())
+    differences = re.findall(r"<small>\(([+-]\d+)\)</small>", dialog._repr_html_())
     moved = (reply.after.counts - reply.before.counts).ravel()
-    assert [int(one) for one in told] == moved[moved != 0].tolist()
+    assert [int(one) for one in differences] == moved[moved != 0].tolist()
 
 
 def test_labels_are_text_not_markup(dialog):

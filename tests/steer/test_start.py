@@ -221,11 +221,11 @@ def test_several_at_a_time_give_the_same_dialog():
     assert one.prefer("fp <= 9").after == two.prefer("fp <= 9").after
 
 
-def test_progress_is_told():
-    told = []
-    open_dialog(callback=told.append)
-    assert [one.done for one in told] == list(range(13))
-    assert {(one.total, one.member) for one in told[1:]} == {(12, "logistic"), (12, "bayes")}
+def test_progress_is_reported():
+    reported = []
+    open_dialog(callback=reported.append)
+    assert [one.done for one in reported] == list(range(13))
+    assert {(one.total, one.member) for one in reported[1:]} == {(12, "logistic"), (12, "bayes")}
 
 
 # Committees and tables
@@ -496,15 +496,15 @@ DEFAULT = default_members(500)
 @pytest.mark.parametrize("tune", [None, 0.3])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_the_provisional_matrix_is_that_of_a_dialog_with_the_members_so_far(tune, n_jobs):
-    told = []
+    reported = []
     choices = {"committee": NAMES, "tune": tune, "n_jobs": n_jobs}
-    dialog = open_dialog(**choices, callback=told.append)
-    assert told[-1].confusion == dialog.confusion
-    assert told[-1].scored == tuple(NAMES)
-    assert {one.scored for one in told if one.confusion is None} <= {()}
-    for scored, matrix in {one.scored: one.confusion for one in told if one.scored}.items():
+    dialog = open_dialog(**choices, callback=reported.append)
+    assert reported[-1].confusion == dialog.confusion
+    assert reported[-1].scored == tuple(NAMES)
+    assert {one.scored for one in reported if one.confusion is None} <= {()}
+    for scored, matrix in {one.scored: one.confusion for one in reported if one.scored}.items():
         assert open_dialog(committee=list(scored), tune=tune).confusion == matrix
-    first = next(one for one in told if one.confusion is not None)
+    first = next(one for one in reported if one.confusion is not None)
     assert len(first.scored) == 1
     assert first.done < first.total
 
@@ -512,14 +512,14 @@ def test_the_provisional_matrix_is_that_of_a_dialog_with_the_members_so_far(tune
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("committee", [NAMES, PAIR, None])
 def test_enough_members_make_the_dialog_that_they_would_make_alone(committee, n_jobs):
-    told = []
+    reported = []
     dialog = open_dialog(
         committee=committee,
         n_jobs=n_jobs,
-        callback=told.append,
-        enough=lambda: len(told[-1].finished) > 0,
+        callback=reported.append,
+        enough=lambda: len(reported[-1].finished) > 0,
     )
-    assert dialog.members == told[-1].finished
+    assert dialog.members == reported[-1].finished
     committee = DEFAULT if committee is None else committee
     assert len(dialog.members) < len(committee)
     names = [member if isinstance(member, str) else member[0] for member in committee]
@@ -554,12 +554,12 @@ def large(n=LARGE, rare=None):
 
 class TestLargeTables:
     def test_a_fifth_of_the_rows_is_tuned_on_and_all_are_trained_on(self):
-        told, members = [], [("bayes", GaussianNB()), ("again", GaussianNB())]
+        reported, members = [], [("bayes", GaussianNB()), ("again", GaussianNB())]
         rows, labels = large()
-        dialog = open_dialog(rows, labels, committee=members, callback=told.append)
+        dialog = open_dialog(rows, labels, committee=members, callback=reported.append)
         assert dialog.sizes.train == 20_000
         assert dialog.sizes.tune == dialog.confusion.n == 4_000
-        assert told[-1].total == 2 * len(members)
+        assert reported[-1].total == 2 * len(members)
         assert not tuning_ids(dialog) & certify_ids(dialog)
         assert dialog.prefer("fn <= 10%").after.n == 4_000
         assert dialog.accept().certificate_.confusion.n == dialog.sizes.certify

@@ -436,14 +436,14 @@ def test_a_new_certificate_needs_a_label_for_each_sample(guaranteed):
 
 def test_the_model_card_tells_what_is_guaranteed(guaranteed):
     card = guaranteed.model_card()
-    for told in (
+    for stated in (
         f"{guaranteed.certificate_.confidence:g}",
         str(guaranteed.certificate_.guarantees[0]),
         "`ham`",
         "`spam`",
         guaranteed.certificate_.issued,
     ):
-        assert told in card
+        assert stated in card
     assert re.search(r"\blogistic\b.*LogisticRegression.*\bbayes\b.*GaussianNB", card)
 
 
@@ -473,7 +473,7 @@ def test_the_default_committee():
     assert model.check(X + 0.01, Y)
 
 
-def test_a_preference_that_is_not_met_is_told():
+def test_a_preference_that_is_not_met_is_reported():
     model = SteeredClassifier(
         LogisticRegression(), preference="fp <= 0, fn <= 0", certify=None, random_state=0
     )

@@ -129,7 +129,7 @@ def test_a_piece_of_another_kind_is_refused(talked):
     assert refused.value.code == "damaged"
 
 
-def told(text, counts, positive="yes"):
+def reply_to(text, counts, positive="yes"):
     matrix = Confusion(counts, ["no", "yes"], positive)
     wanted = Preference(text)
     return Reply(wanted, wanted.met(matrix), matrix, matrix, "move", 0.1, 1, True, candidate=None)
@@ -146,14 +146,14 @@ def told(text, counts, positive="yes"):
     ],
 )
 def test_instead_is_met_by_what_was_reached(asked, instead):
-    reply = told(asked, [[100, 12], [20, 70]])
+    reply = reply_to(asked, [[100, 12], [20, 70]])
     assert str(reply.instead) == instead
     assert reply.instead.met(reply.after)
 
 
 def test_nothing_instead_of_what_is_met_or_of_nothing():
-    assert told("fp <= 12", [[100, 12], [20, 70]]).instead is None
-    assert told("precision >= 80%", [[112, 0], [90, 0]]).instead is None
+    assert reply_to("fp <= 12", [[100, 12], [20, 70]]).instead is None
+    assert reply_to("precision >= 80%", [[112, 0], [90, 0]]).instead is None
 
 
 @pytest.mark.parametrize(

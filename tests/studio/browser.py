@@ -30,8 +30,8 @@ class Watch:
     def __init__(self, context: BrowserContext, allow: tuple[str, ...] = ()):
         self.allow = [re.compile(pattern) for pattern in allow]
         self.problems: list[str] = []
-        context.on("console", lambda told: self.note(f"console.{told.type}: {told.text}"))
-        context.on("weberror", lambda told: self.note(f"uncaught: {told.error}"))
+        context.on("console", lambda event: self.note(f"console.{event.type}: {event.text}"))
+        context.on("weberror", lambda event: self.note(f"uncaught: {event.error}"))
         context.on("request", lambda request: self.request(request.url))
 
     def note(self, problem: str) -> None:
@@ -100,7 +100,7 @@ class Window:
         self.page.unroute_all()
         self.page.evaluate("localStorage.clear()")
         self.page.goto(f"{self.url}#/" if clean else "about:blank")
-        problems, self.watch.problems = self.watch.problems, []  # all that was told until now
+        problems, self.watch.problems = self.watch.problems, []  # all until now
         assert problems == []
 
 

@@ -259,7 +259,7 @@ def cell(page: Page, true: str, answer: str | None) -> Locator:
 
 
 def matrix(page: Page) -> list[list[int]]:
-    """The counts of the large matrix, as a screen reader is told them."""
+    """The counts of the large matrix, as a screen reader reads them."""
     rows = grid(page).get_by_role("row").all()
     texts = [row.get_by_role("gridcell").all_text_contents() for row in rows[1:]]
     return [[number(re.search(r": ([\d,]+) of ", text)[1]) for text in row] for row in texts]
@@ -350,8 +350,8 @@ def alternatives(page: Page) -> Locator:
     return reply(page).get_by_role("list", name=Name.ALTERNATIVES).get_by_role("listitem")
 
 
-def told(page: Page) -> Locator:
-    """What a screen reader is told in passing."""
+def live_region(page: Page) -> Locator:
+    """What a screen reader announces in passing."""
     return page.locator("#live")
 
 

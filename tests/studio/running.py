@@ -109,13 +109,13 @@ class Studio:
             line = self._printed.get(timeout=self._seconds)
         except queue.Empty:
             line = None
-        told = READY.fullmatch(line or "")
-        if told is None:
+        ready = READY.fullmatch(line or "")
+        if ready is None:
             raise AssertionError(
                 f"The studio printed {line!r}, not its address, within {self._seconds} s:\n"
                 f"{self.errors}"
             )
-        return told[1]
+        return ready[1]
 
     @property
     def errors(self) -> str:

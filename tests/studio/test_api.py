@@ -148,11 +148,11 @@ def labelled(labels, n=150):
 
 
 def test_a_table_is_looked_at_before_anything_is_trained(client, table):
-    told = client.ok(f"/tables/{table}")
-    assert (told["name"], told["rows"], told["target"]) == ("pima", 768, "target")
-    assert len(told["columns"]) == 9
-    assert len(told["preview"]["rows"]) == 5
-    assert told["preview"]["columns"] == [column["name"] for column in told["columns"]]
+    received = client.ok(f"/tables/{table}")
+    assert (received["name"], received["rows"], received["target"]) == ("pima", 768, "target")
+    assert len(received["columns"]) == 9
+    assert len(received["preview"]["rows"]) == 5
+    assert received["preview"]["columns"] == [column["name"] for column in received["columns"]]
     classes = client.ok(f"/tables/{table}/classes", params={"target": "target"})
     assert classes == {
         "classes": [{"label": "neg", "count": 500}, {"label": "pos", "count": 268}],
@@ -170,9 +170,9 @@ def test_a_table_is_looked_at_before_anything_is_trained(client, table):
     ],
 )
 def test_a_plan_says_who_sees_which_rows(client, table, choices, parts):
-    told = client.ok(f"/tables/{table}/plan", {"target": "target", **choices})
-    assert told["parts"] == parts | {"copies": 0, "near_copies": 0}
-    assert sum(one["n"] for one in told["support"]) == parts["certify"]
+    received = client.ok(f"/tables/{table}/plan", {"target": "target", **choices})
+    assert received["parts"] == parts | {"copies": 0, "near_copies": 0}
+    assert sum(one["n"] for one in received["support"]) == parts["certify"]
 
 
 def test_a_plan_counts_equal_rows(client):
@@ -200,12 +200,12 @@ def test_a_plan_sets_aside_what_a_guarantee_needs(client, table):
 
 
 def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
-    """All that was told, and what a listener heard of it."""
-    told = []
+    """All progress reports, and what a listener received."""
+    received = []
     progress = Handle.progress
 
     def noted(self, done, total, text, members=None, *more):
-        told.append((done, total, text, members))
+        received.append((done, total, text, members))
         progress(self, done, total, text, members, *more)
 
     monkeypatch.setattr(Handle, "progress", noted)
@@ -214,7 +214,7 @@ def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
     assert [event for event, _ in heard] == ["job"] * (len(heard) - 1) + ["end"]
     assert heard[-1][1]["state"] == "done"
     assert heard[-1][1]["result"] == {"step": 0}
-    *bars, last = [members for *_, members in told if members]
+    *bars, last = [members for *_, members in received if members]
     assert last == bars[-1]
     assert [[one["name"] for one in members] for members in bars] == [["logistic", "qda"]] * 13
     for j in range(2):
@@ -301,11 +301,11 @@ def test_the_whole_story(client):
     assert refused["state"] == "failed"
     assert [one["number"] for one in client.ok(name)["accepted"]] == [1]
     (line,) = [one for one in client.ok("/dialogs")["dialogs"] if one["title"] == "The story"]
-    told = {
+    received = {
         key: line[key]
         for key in ("table_name", "kind", "state", "n_steps", "preference", "met", "n_accepted")
     }
-    assert told == {
+    assert received == {
         "table_name": "pima",
         "kind": "committee",
         "state": "ready",
@@ -357,7 +357,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     record = client.ok(name)
     assert [one["step"] for one in record["accepted"]] == [2, 3]
     assert (numbers(record["left"])[0], record["used_up"]) == (154, True)
-    # A new dialog on the same rows is told before it is trained.
+    # A new dialog on the same rows is warned before it is trained.
     assert client.ok(plan, {"target": "target"})["used_up"] is True
     assert client.ok(plan, {"target": "target", "certify": None})["used_up"] is False
     assert (
@@ -367,15 +367,15 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
 
 def test_a_program_is_tuned_node_by_node_and_grown(client):
     name = client.dialog("pima", kind="program", members=None, levels=2)
-    told = client.ok(f"{name}/program")
-    assert (told["n_levels"], len(told["nodes"])) == (2, 6)
-    node = next(one["id"] for one in told["nodes"] if one["weak"])
-    before = next(one for one in told["nodes"] if one["id"] == node)["confusion"]["counts"]
+    received = client.ok(f"{name}/program")
+    assert (received["n_levels"], len(received["nodes"])) == (2, 6)
+    node = next(one["id"] for one in received["nodes"] if one["weak"])
+    before = next(one for one in received["nodes"] if one["id"] == node)["confusion"]["counts"]
     want = f"fn <= {before[1][0] // 2}"
     tuned = client.finished(client.post(f"{name}/program/tune", {"node": node, "wants": [want]}))
     assert (tuned["kind"], tuned["state"], tuned["result"]) == ("nodes", "done", {"step": 1})
-    told = client.ok(f"{name}/program")
-    after = next(one for one in told["nodes"] if one["id"] == node)
+    received = client.ok(f"{name}/program")
+    after = next(one for one in received["nodes"] if one["id"] == node)
     assert after["confusion"]["counts"][1][0] <= before[1][0] // 2
     assert after["tuned"] == want
     step = client.ok(name)["steps"][1]
@@ -383,17 +383,17 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
     assert want in step["note"]
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 1}))
     assert (grown["kind"], grown["result"]) == ("grow", {"step": 2})
-    told = client.ok(f"{name}/program")
-    assert (told["n_levels"], len(told["nodes"])) == (3, 10)
-    assert next(one for one in told["nodes"] if one["id"] == node)["tuned"] == want
+    received = client.ok(f"{name}/program")
+    assert (received["n_levels"], len(received["nodes"])) == (3, 10)
+    assert next(one for one in received["nodes"] if one["id"] == node)["tuned"] == want
     assert numbers(client.ok(name)["steps"][2]["note"]) == [1, 3]  # level more, to so many
     client.ok(f"{name}/goto", {"step": 0})
-    told = client.ok(f"{name}/program")
-    assert told["n_levels"] == 2
-    assert all(one["tuned"] is None for one in told["nodes"])
+    received = client.ok(f"{name}/program")
+    assert received["n_levels"] == 2
+    assert all(one["tuned"] is None for one in received["nodes"])
     unknown = client.post(f"{name}/program/tune", {"node": "9-9", "wants": ["fn <= 5"]})
     assert (unknown.status_code, "'9-9'" in unknown.json()["error"]) == (400, True)
-    leaf = told["nodes"][-1]["id"]  # it has no learner
+    leaf = received["nodes"][-1]["id"]  # it has no learner
     refused = client.post(f"{name}/program/tune", {"node": leaf, "wants": ["fn <= 5"]})
     assert refused.status_code == 400
     for answer, node in ((unknown, "9-9"), (refused, leaf)):
@@ -425,9 +425,9 @@ def test_three_classes(client):
 
 def test_with_a_positive_class_three_classes_have_a_frontier(client):
     name = client.dialog("iris", members=["logistic"], certify=0.3, positive="virginica")
-    told = client.ok(f"{name}/frontier")
-    assert (told["positive"], told["negative"]) == ("virginica", None)
-    assert (told["n_positive"], told["n_negative"]) == (35, 70)
+    received = client.ok(f"{name}/frontier")
+    assert (received["positive"], received["negative"]) == ("virginica", None)
+    assert (received["n_positive"], received["n_negative"]) == (35, 70)
 
 
 def test_a_title_is_what_its_user_wrote(client, dialog):
@@ -502,10 +502,10 @@ def test_every_refusal_is_one_line_that_names_what_is_wrong(client, dialog, tabl
 def test_an_error_of_the_library_has_its_code_and_fields(client, dialog):
     answer = client.post(f"{dialog}/goto", {"step": 99})
     assert answer.status_code == 400
-    told = answer.json()
-    assert (told["code"], told["fields"]["parameter"]) == ("parameter", "step")
-    assert told["fields"]["received"] == 99
-    assert "Dialog" not in told["error"]
+    received = answer.json()
+    assert (received["code"], received["fields"]["parameter"]) == ("parameter", "step")
+    assert received["fields"]["received"] == 99
+    assert "Dialog" not in received["error"]
     assert client.post(f"{dialog}/redo").json()["code"] == "nothing_to_redo"
 
 
@@ -521,7 +521,7 @@ def test_an_error_of_the_library_has_its_code_and_fields(client, dialog):
         ([], None),
     ],
 )
-def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog, body, place):
+def test_what_does_not_fit_the_schema_is_refused_with_its_place(client, dialog, body, place):
     answer = client.http.post(f"/api{dialog}/prefer", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     found, _, why = answer.json()["error"].partition(": ")
@@ -537,7 +537,7 @@ def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog
         ("/read", b'{"edits": [{"true": null, "predicted": "pos", "to": 1}]}'),
     ],
 )
-def test_what_does_not_fit_is_told_without_names_of_types(client, dialog, path, content):
+def test_what_does_not_fit_is_refused_without_names_of_types(client, dialog, path, content):
     answer = client.http.post(
         f"/api{dialog}{path}", content=content, headers={"Content-Type": "application/json"}
     )
@@ -563,7 +563,7 @@ def test_numbers_and_booleans_are_taken_as_described(client, dialog, path, body)
     assert answer.status_code == 422
 
 
-def test_a_word_that_is_not_known_is_told_without_marks(client, dialog):
+def test_an_unknown_word_is_refused_without_marks(client, dialog):
     error = client.post(f"{dialog}/prefer", {"wants": ["fpp <= 5"]}).json()["error"]
     assert re.findall(r"\bfpp?\b", error)[:2] == ["fpp", "fp"]
     assert "errors(neg -> pos)" in error  # an example with the classes of this dialog
@@ -676,7 +676,7 @@ def test_models_that_were_not_accepted_are_not_found(client, dialog):
     assert client.get(f"{dialog}/accepted/one/card.md").status_code == 422
 
 
-def test_members_that_there_are_not_are_told_by_the_job(client, table):
+def test_unknown_members_fail_the_job(client, table):
     for members in (["magic"], ["logistic", "logistic"]):
         name, job = begun(client, table, members=members)
         last = ended(client, job)
@@ -901,9 +901,9 @@ def test_training_that_is_stopped_while_it_waits_has_failed(client, table, busy)
 
 def test_a_job_that_waits_says_how_many_are_ahead(client, table, busy):
     (first, one), (second, other) = begun(client, table), begun(client, table)
-    told = [client.ok(f"/jobs/{job}") for job in (one, other)]
-    assert [job["state"] for job in told] == ["waiting", "waiting"]
-    assert [job["ahead"] for job in told] == [0, 1]
+    received = [client.ok(f"/jobs/{job}") for job in (one, other)]
+    assert [job["state"] for job in received] == ["waiting", "waiting"]
+    assert [job["ahead"] for job in received] == [0, 1]
     assert client.http.delete(f"/api{first}").status_code == 204
     assert client.get(f"/jobs/{one}").status_code == 404
     assert client.ok(f"/jobs/{other}")["ahead"] == 0
@@ -1011,14 +1011,14 @@ def test_a_file_that_is_sent_becomes_a_table(client):
     )
     answer = client.http.post("/api/tables", files={"file": ("../../etc/mails.csv", text.encode())})
     assert answer.status_code == 201, answer.text
-    told = answer.json()
-    assert (told["name"], told["rows"], told["target"]) == ("mails.csv", 90, "spam")
-    assert [column["name"] for column in told["columns"]] == ["a", "b", "who", "spam"]
-    assert client.ok(f"/tables/{told['id']}") == told
-    classes = client.ok(f"/tables/{told['id']}/classes", params={"target": "spam"})
+    received = answer.json()
+    assert (received["name"], received["rows"], received["target"]) == ("mails.csv", 90, "spam")
+    assert [column["name"] for column in received["columns"]] == ["a", "b", "who", "spam"]
+    assert client.ok(f"/tables/{received['id']}") == received
+    classes = client.ok(f"/tables/{received['id']}/classes", params={"target": "spam"})
     assert classes["classes"] == [{"label": "no", "count": 30}, {"label": "yes", "count": 60}]
     assert classes["positive"] == "no"  # the rarer of two
-    body = {"table": told["id"], "target": "spam", "members": ["logistic"], "certify": 0.3}
+    body = {"table": received["id"], "target": "spam", "members": ["logistic"], "certify": 0.3}
     begun = client.post("/dialogs", body)
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
@@ -1035,9 +1035,9 @@ def test_a_parquet_file_that_is_sent_becomes_a_table(client):
     frame.to_parquet(buffer)
     answer = client.http.post("/api/tables", files={"file": ("T.PARQUET", buffer.getvalue())})
     assert answer.status_code == 201, answer.text
-    told = answer.json()
-    assert (told["rows"], told["target"]) == (150, "y")
-    kinds = {column["name"]: column["kind"] for column in told["columns"]}
+    received = answer.json()
+    assert (received["rows"], received["target"]) == (150, "y")
+    kinds = {column["name"]: column["kind"] for column in received["columns"]}
     assert kinds == {"a": "number", "b": "number", "y": "number", "when": "constant"}
 
 
@@ -1056,7 +1056,7 @@ def test_files_that_are_no_tables_are_refused(client):
 
 
 @pytest.mark.slow
-def test_a_damaged_file_is_told_by_its_line(client):
+def test_a_damaged_file_is_refused_with_its_line(client):
     answer = client.http.post("/api/tables", files={"file": ("a.csv", b"a,b\n1,2\n1,2,3\n")})
     assert answer.status_code == 400
     file, _, what = answer.json()["error"].partition("a.csv")
@@ -1101,13 +1101,13 @@ def test_a_file_that_is_too_large_is_refused(tmp_path):
 
 
 def test_the_studio_says_what_there_is(client):
-    told = client.ok("/studio")
-    assert told["shared"] is False
-    sets = {one["name"]: one for one in told["sets"]}
+    received = client.ok("/studio")
+    assert received["shared"] is False
+    sets = {one["name"]: one for one in received["sets"]}
     assert sets["pima"]["rows"] == 768
     assert sets["iris"]["classes"] == ["setosa", "versicolor", "virginica"]
     assert "abalone" not in sets
-    assert told["members"][0]["name"] == "logistic"
+    assert received["members"][0]["name"] == "logistic"
 
 
 # Labels of all kinds
@@ -1129,9 +1129,9 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
     made, client = studio
     frame = labelled(LABELS[kind])
     table = stored(made, frame)
-    told = client.ok(f"/tables/{table}/classes", params={"target": "y"})
+    received = client.ok(f"/tables/{table}/classes", params={"target": "y"})
     sizes = frame["y"].value_counts()
-    assert {one["label"]: one["count"] for one in told["classes"]} == sizes.to_dict()
+    assert {one["label"]: one["count"] for one in received["classes"]} == sizes.to_dict()
     body = {"table": table, "target": "y", "members": ["logistic"], "certify": 0.2}
     begun = client.post("/dialogs", body)
     assert client.finished(begun)["state"] == "done"
@@ -1195,9 +1195,9 @@ def test_a_column_that_cannot_be_a_target_is_refused(studio, column):
     made, client = studio
     frame = labelled([0, 1]).assign(y=column)
     answer = client.get(f"/tables/{stored(made, frame)}/classes", params={"target": "y"})
-    told = answer.json()
-    assert (answer.status_code, told["code"]) == (400, "wrong_column")
-    assert (told["fields"]["parameter"], told["fields"]["column"]) == ("target", "y")
+    received = answer.json()
+    assert (answer.status_code, received["code"]) == (400, "wrong_column")
+    assert (received["fields"]["parameter"], received["fields"]["column"]) == ("target", "y")
 
 
 # Users
@@ -1266,7 +1266,7 @@ def test_nobody_sees_or_changes_what_is_anothers(shared):
             answer = asked(stranger, method, path, operation, ids)
             assert answer.status_code == 404, (method, path, answer.status_code, answer.text)
             unknown = asked(stranger, method, path, operation, nowhere)
-            assert answer.json() == unknown.json()  # whether it exists is not told
+            assert answer.json() == unknown.json()  # does not say whether it exists
         assert seen > 25
         assert stranger.ok("/dialogs") == {"dialogs": []}
         for choices in ({}, {"group": "age"}):
@@ -1275,7 +1275,7 @@ def test_nobody_sees_or_changes_what_is_anothers(shared):
     assert owner.ok(f"/dialogs/{ids['dialog']}") == before
 
 
-def test_without_the_token_nothing_is_told(shared):
+def test_without_the_token_nothing_is_returned(shared):
     made, owner, ids = shared
     with connected(made.settings) as nobody:
         nobody.http.cookies.clear()

@@ -66,16 +66,16 @@ def test_every_operation_is_described(method, path, operation):
     assert re.fullmatch(r"[A-Z].{10,}", operation["description"])
     assert set(operation["responses"]) >= ERRORS
     for status in ERRORS:
-        told = operation["responses"][status]
-        assert told["description"].endswith(".")
-        schema = told["content"]["application/json"]["schema"]
+        response = operation["responses"][status]
+        assert response["description"].endswith(".")
+        schema = response["content"]["application/json"]["schema"]
         assert schema == {"$ref": "#/components/schemas/Problem"}
     inside = re.findall(r"{(\w+)}", path)
     parameters = operation.get("parameters", [])
     assert [one["name"] for one in parameters if one["in"] == "path"] == inside
 
 
-def test_all_that_is_sent_and_told_is_described():
+def test_all_that_is_sent_and_received_is_described():
     for method, path, operation in OPERATIONS:
         good = [code for code in operation["responses"] if code < "300"]
         assert len(good) == 1, path
@@ -98,7 +98,9 @@ def test_nothing_is_said_of_where_it_runs():
 def test_downloads_say_what_they_are():
     for _, path, operation in OPERATIONS:
         if re.search(r"\.\w+$", path) or path.endswith("/events"):
-            (good,) = [told for code, told in operation["responses"].items() if code < "300"]
+            (good,) = [
+                response for code, response in operation["responses"].items() if code < "300"
+            ]
             kinds = set(good.get("content", {}))
             assert kinds, path
             assert kinds != {"application/json"} or path.endswith(".json"), path
@@ -172,11 +174,11 @@ def test_what_is_answered_fits_the_description(served, schema, method, path, mod
         )
         assert answer.status_code < 500
         if answer.status_code >= 400:
-            told = answer.json()
-            assert set(told) == {"error", "code", "fields"}
-            assert told["error"]
-            assert "Traceback" not in told["error"]
-            assert not re.search(r"/(home|usr|tmp|work)/", told["error"])
+            response = answer.json()
+            assert set(response) == {"error", "code", "fields"}
+            assert response["error"]
+            assert "Traceback" not in response["error"]
+            assert not re.search(r"/(home|usr|tmp|work)/", response["error"])
         if answer.status_code == 202:
             job = answer.json().get("job", answer.json())["id"]
             assert list(client.events(job))[-1][0] == "end"

@@ -53,8 +53,8 @@ drawn.setOption({
   animation: !matchMedia("(prefers-reduced-motion: reduce)").matches,
   aria: {enabled: true, label: {description: "A line, points and bars."}},
   legend: {}, dataZoom: [{type: "inside"}, {type: "slider"}], xAxis: {type: "value"}, yAxis: {},
-  tooltip: {formatter: (told) => Object.assign(document.createElement("b"), {
-    className: "tip", textContent: `${told.seriesName} <i>${told.value}</i>`})},
+  tooltip: {formatter: (reported) => Object.assign(document.createElement("b"), {
+    className: "tip", textContent: `${reported.seriesName} <i>${reported.value}</i>`})},
   series: [
     {type: "line", name: "line", step: "end", data: [[0, 0], [1, 2], [2, 1]],
       markArea: {data: [[{xAxis: 0}, {xAxis: 1}]]}, markLine: {data: [{yAxis: 1}]}},
@@ -130,12 +130,12 @@ def test_a_watch_notes_what_should_not_happen(browser, site):
     page.evaluate("document.body.innerHTML = '<p style=\"color: red\">x</p>'")
     page.evaluate("fetch('http://elsewhere.invalid/').catch(() => {})")
     page.context.close()
-    told = "\n".join(watch.problems)
-    assert "console.warning: odd" in told
-    assert "uncaught: late" in told
-    assert "Content Security Policy" in told
-    assert "elsewhere.invalid" in told
-    assert "meant" not in told
+    reported = "\n".join(watch.problems)
+    assert "console.warning: odd" in reported
+    assert "uncaught: late" in reported
+    assert "Content Security Policy" in reported
+    assert "elsewhere.invalid" in reported
+    assert "meant" not in reported
 
 
 def test_requests_to_other_machines_are_noted():

@@ -27,8 +27,8 @@ def half_trained(user):
     members = ["logistic", "qda", "extra-trees", "gradient-boosting"]
     body = {"table": user.table("pima"), "target": "target", "members": members}
     begun = user.ok("/dialogs", body)
-    for name, told in user.events(begun["job"]["id"]):
-        if name == "job" and told["progress"] and told["progress"]["done"] > 2:
+    for name, received in user.events(begun["job"]["id"]):
+        if name == "job" and received["progress"] and received["progress"]["done"] > 2:
             break
     return f"/dialogs/{begun['dialog']['id']}", begun["job"]["id"]
 

@@ -107,13 +107,13 @@ def test_a_model_file_answers_as_it_was_certified(studio, client, story, pima, t
     assert (model.predict(X) == inside.predict(X)).all()
     at = np.setdiff1d(np.arange(len(X)), dialog.rows().at)  # all rows are used
     answers, true = model.predict(X.iloc[at]), pima["target"].iloc[at]
-    told = client.ok(story)["accepted"][number - 1]["confusion"]
-    columns = [*told["classes"], model.reject_label_]
+    received = client.ok(story)["accepted"][number - 1]["confusion"]
+    columns = [*received["classes"], model.reject_label_]
     counted = [
         [int(((true == label) & (answers == answer)).sum()) for answer in columns]
-        for label in told["classes"]
+        for label in received["classes"]
     ]
-    assert counted == told["counts"]
+    assert counted == received["counts"]
     assert str(model.certificate_) == client.ok(story)["accepted"][number - 1]["text"]
 
 
@@ -183,15 +183,17 @@ def test_the_dialog_as_json_is_all_of_it(client, story):
     def refuse(word):
         raise AssertionError(word)
 
-    told = json.loads(client.get(f"{story}/dialog.json").text, parse_constant=refuse)
+    received = json.loads(client.get(f"{story}/dialog.json").text, parse_constant=refuse)
     record = client.ok(story)
     for name in ("title", "kind", "target", "classes", "positive", "members", "parts", "position"):
-        assert told[name] == record[name]
-    assert told["table"] == "pima"
+        assert received[name] == record[name]
+    assert received["table"] == "pima"
     more = {"call": None, "strategies": None}  # for a script, not for the page
-    assert [step | more for step in record["steps"]] == [step | more for step in told["steps"]]
-    assert [one["text"] for one in told["accepted"]] == [one["text"] for one in record["accepted"]]
-    assert told["choices"]["seed"] == 0
+    assert [step | more for step in record["steps"]] == [step | more for step in received["steps"]]
+    assert [one["text"] for one in received["accepted"]] == [
+        one["text"] for one in record["accepted"]
+    ]
+    assert received["choices"]["seed"] == 0
 
 
 @pytest.mark.full
@@ -297,7 +299,7 @@ def test_a_script_parts_the_rows_as_the_studio_did(studio, choice, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "separator", "yes", "told"),
+    ("file", "separator", "yes", "options"),
     [
         ("mine.tsv", "\t", "yes", {}),
         ("mine.csv", ";", "yes", {}),
@@ -307,18 +309,18 @@ def test_a_script_parts_the_rows_as_the_studio_did(studio, choice, tmp_path):
     ],
     ids=["tabs", "semicolons", "spaces", "utf-16", "cp1252"],
 )
-def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes, told, tmp_path):
+def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes, options, tmp_path):
     made, client = studio
     frame = tables().drop(columns=COLUMNS).replace({"y": {"yes": yes}})
-    source = Source(file, bundled=False, **told)
+    source = Source(file, bundled=False, **options)
     table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
     begun = client.post(
         "/dialogs", {"table": table, "target": "y", "members": ["logistic"], "certify": 0.3}
     )
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
-    text = frame.to_csv(index=False, sep=separator, decimal=told.get("decimal", "."))
-    content = text.encode(told.get("encoding", "utf-8"))
+    text = frame.to_csv(index=False, sep=separator, decimal=options.get("decimal", "."))
+    content = text.encode(options.get("encoding", "utf-8"))
     dialog, _ = replayed(client, name, tmp_path, **{file.replace(".", "_"): content})
     assert [reply.after.counts.tolist() for reply in dialog.history] == matrices(client.ok(name))
 

@@ -271,7 +271,7 @@ def test_a_form_of_another_page_lacks_our_header(local, own):
         assert "X-Margrave: 1" in sentence
 
 
-def test_no_page_is_told_that_it_may_ask(local):
+def test_no_other_page_is_allowed_to_request(local):
     asking = {"Access-Control-Request-Method": "POST", "Origin": "http://127.0.0.1:8420"}
     answer = local.signed_in().request("OPTIONS", "/api/who", headers=asking)
     error(answer, 403)

@@ -48,9 +48,9 @@ def refused(capsys, tmp_path, monkeypatch):
         monkeypatch.setenv("MARGRAVE_TOKEN", token)
         with pytest.raises(SystemExit) as end:
             cli.main(["studio", "--no-browser", *map(str, arguments)])
-        told = capsys.readouterr()
-        assert (end.value.code, told.out) == (2, "")
-        lines = told.err.splitlines(keepends=True)
+        printed = capsys.readouterr()
+        assert (end.value.code, printed.out) == (2, "")
+        lines = printed.err.splitlines(keepends=True)
         return "".join(line for line in lines if not line.endswith(" ...\n"))  # without its stages
 
     monkeypatch.setattr(launch, "open_studio", noted)
@@ -76,14 +76,14 @@ CANNOT_START = [  # with what the refusal names
 
 
 @pytest.mark.parametrize(("arguments", "named"), CANNOT_START)
-def test_what_cannot_be_started_is_told_in_one_line(refused, arguments, named):
+def test_what_cannot_be_started_is_refused_in_one_line(refused, arguments, named):
     line = refused(*arguments)
     assert line.startswith("margrave: ")
     assert line.count("\n") == 1
     assert [one for one in named if one not in line] == []
 
 
-def test_a_token_that_cannot_be_used_is_told_in_one_line(refused):
+def test_a_token_that_cannot_be_used_is_refused_in_one_line(refused):
     for token, named in (("abc-def-ghi-jkl", ["token", "15"]), ("x" * 300, ["token", "300"])):
         line = refused(token=token)
         assert line.count("\n") == 1
@@ -94,7 +94,7 @@ def test_a_token_that_cannot_be_used_is_told_in_one_line(refused):
     assert "a-token-for-tests" not in line
 
 
-def test_a_port_that_is_taken_is_told_in_one_line(refused, tmp_path):
+def test_a_port_that_is_taken_is_refused_in_one_line(refused, tmp_path):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -105,14 +105,14 @@ def test_a_port_that_is_taken_is_told_in_one_line(refused, tmp_path):
     assert not (tmp_path / "studio.db").exists()
 
 
-def test_a_file_that_is_no_database_is_told_in_one_line(refused, tmp_path):
+def test_a_file_that_is_no_database_is_refused_in_one_line(refused, tmp_path):
     (tmp_path / "notes.txt").write_text("not a database, but long enough to look like one " * 50)
     line = refused("--port", 0, "--store", f"sqlite:///{tmp_path / 'notes.txt'}")
     assert line.count("\n") == 1
     assert str(tmp_path / "notes.txt") in line
 
 
-def test_wishes_that_do_not_fit_the_table_are_told_in_one_line(refused, tmp_path):
+def test_options_that_do_not_fit_the_table_are_refused_in_one_line(refused, tmp_path):
     store = f"sqlite:///{tmp_path}"
     line = refused("iris", "--target", "zzz", "--port", 0, "--store", f"{store}/one.db")
     assert line.count("\n") == 1

@@ -34,10 +34,10 @@ def story(studio, number):
 @pytest.mark.slow
 def test_twenty_dialogs_at_once(studio):
     with ThreadPoolExecutor(USERS) as pool:
-        told = list(pool.map(lambda number: story(studio, number), range(USERS)))
+        stories = list(pool.map(lambda number: story(studio, number), range(USERS)))
     # Dropped from memory as soon as another is used, they answer all the same.
     assert studio.workspace.n_live <= 2
-    for number, (dialog, cookies) in enumerate(told):
+    for number, (dialog, cookies) in enumerate(stories):
         with connected(studio.settings) as stranger:
             assert stranger.get(dialog).status_code == 404
             assert stranger.get(f"{dialog}/frontier").status_code == 404

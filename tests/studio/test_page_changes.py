@@ -254,11 +254,11 @@ def test_a_single_limit_that_cannot_be_met(show, user, mails_table):
     assert record(user, page)["steps"][4]["met"]
 
 
-def test_a_rise_of_the_errors_is_told(user, at):
+def test_a_rise_of_the_errors_is_shown(user, at):
     page = at(1)
-    told = record(user, page)["steps"][1]
+    raised = record(user, page)["steps"][1]
     before, after = (
-        sum(row[other] for other, row in zip((1, 0), told[key]["counts"], strict=True))
+        sum(row[other] for other, row in zip((1, 0), raised[key]["counts"], strict=True))
         for key in ("before", "after")
     )
     assert after > before

@@ -21,6 +21,7 @@ from tests.studio.page_parts import (
     in_words,
     keep_box,
     listen,
+    live_region,
     matrix,
     matrix_card,
     only,
@@ -33,7 +34,6 @@ from tests.studio.page_parts import (
     table,
     tells,
     to,
-    told,
     trail,
     trained,
     whole,
@@ -170,13 +170,13 @@ def goes_back_and_forth(page, before, after):
     page.keyboard.press("Control+z")
     at_step(page, 0)
     assert matrix(page) == before
-    tells(told(page), 0)
+    tells(live_region(page), 0)
     page.keyboard.press("Control+z")  # there is nothing before
     at_step(page, 0)
     page.keyboard.press("Control+Shift+z")
     at_step(page, 1)
     assert matrix(page) == after
-    expect(told(page)).to_have_text(re.compile(r"\b1\b.*fp <= "))
+    expect(live_region(page)).to_have_text(re.compile(r"\b1\b.*fp <= "))
     to(page, step(page, 0))
     page.keyboard.press("ArrowDown")
     expect(step(page, 1)).to_be_focused()
@@ -201,7 +201,9 @@ def takes_the_nearest(page):
     expect(sentence(page).get_by_role("listitem")).to_have_count(2)
     page.keyboard.press("Enter")
     at_step(page, 2)
-    expect(told(page)).to_have_text(re.compile(r"\b2\b.*(fp|fn) <= 1\b"))  # which is the limit
+    expect(live_region(page)).to_have_text(
+        re.compile(r"\b2\b.*(fp|fn) <= 1\b")
+    )  # which is the limit
     use(page, button(page, Name.TAKE).first)
     at_step(page, 3)
     expect(reply(page)).to_be_focused()
@@ -433,5 +435,5 @@ def test_what_a_screen_reader_is_given(unpointed, user, mails_table):
     page.keyboard.type("5")
     page.keyboard.press("Tab")
     expect(cell(page, "ham", "spam")).to_have_accessible_name(whole(5))
-    assert told(page).get_attribute("aria-live") == "polite"
+    assert live_region(page).get_attribute("aria-live") == "polite"
     assert sentence(page).get_attribute("aria-live") == "polite"

@@ -62,7 +62,7 @@ FINDINGS = """async ([within, all]) => {
 
 
 class Looks:
-    """A page that is looked at in place after place; what is wrong is told at the end."""
+    """A page that is looked at in place after place; what is wrong is reported at the end."""
 
     def __init__(self, page):
         self.page = page
@@ -205,7 +205,7 @@ def test_what_is_not_there(looks, user, mails_table):
 
 @pytest.mark.full
 def test_training(looks, user, mails_table):
-    """A dialog as it is while it is trained, told by the server's own record."""
+    """A dialog as it is while it is trained, from the server's own record."""
     dialog = trained(user, mails_table)
     record = user.ok(f"/dialogs/{dialog}")
     members = [{"name": name, "done": at, "total": 6} for at, name in enumerate(record["members"])]

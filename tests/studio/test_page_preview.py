@@ -54,7 +54,7 @@ def opened(show, dialog, view="members"):
 
 
 def previewed(page):
-    """The previewed numbers of the cells, as a screen reader is told them; None where none is."""
+    """The previewed numbers of the cells, as a screen reader reads them; None where none is."""
     texts = page.locator("[data-cell]").all_text_contents()
     found = [re.search(r"preview ([\d,]+)", text) for text in texts]
     return [number(match[1]) if match else None for match in found]

@@ -60,18 +60,18 @@ def root(page):
 
 def named(program, numbers):
     """ "2 ham, 1 spam"."""
-    told = zip(numbers, program["classes"], strict=True)
-    return ", ".join(f"{n} {label}" for n, label in told)
+    labelled = zip(numbers, program["classes"], strict=True)
+    return ", ".join(f"{n} {label}" for n, label in labelled)
 
 
 def votes_of(program, one):
-    """The votes that lead to a node, as they are told."""
-    told = zip(one["votes"], program["classes"], strict=True)
-    return ", ".join(f"{n} {label}" for n, label in told if n) or NO_VOTES
+    """The votes that lead to a node, as the page shows them."""
+    labelled = zip(one["votes"], program["classes"], strict=True)
+    return ", ".join(f"{n} {label}" for n, label in labelled if n) or NO_VOTES
 
 
 def card(page):
-    """What is told of the node that is chosen."""
+    """What is shown of the chosen node."""
     return page.get_by_role("region", name="Selected node")
 
 
@@ -107,7 +107,7 @@ def at_rest(page):
 
 
 @pytest.mark.full
-def test_nodes_are_told_and_chosen_by_mouse(program, user):
+def test_nodes_are_shown_and_chosen_by_mouse(program, user):
     found = known(user, program)
     expect(graph(program).get_by_role("button")).to_have_count(len(found["nodes"]))
     levels(program, 3, len(found["nodes"]))

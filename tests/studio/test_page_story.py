@@ -305,10 +305,12 @@ def check_files(files, mails, dialog, monkeypatch):
     fed = {name: X[[name]].to_numpy(dtype=float) for name in X}
     assert session.run(["label"], fed)[0].tolist() == model.predict(X).tolist()
     assert certificate["guarantees"][0]["sentence"] in files["card.md"].read_text()
-    told = json.loads(files["dialog.json"].read_text())
+    exported = json.loads(files["dialog.json"].read_text())
     for name in ("steps", "accepted"):
-        assert len(told[name]) == len(dialog[name])
-        assert all(a.items() >= b.items() for a, b in zip(told[name], dialog[name], strict=True))
+        assert len(exported[name]) == len(dialog[name])
+        assert all(
+            a.items() >= b.items() for a, b in zip(exported[name], dialog[name], strict=True)
+        )
     assert "<html" in files["report.html"].read_text()
     assert certificate["guarantees"][0]["sentence"][1:] in files["report.html"].read_text()
     monkeypatch.chdir(mails.parent)
@@ -597,7 +599,7 @@ def test_a_first_answer_is_shown_while_better_ones_are_looked_for(show, user, ma
 
 @pytest.mark.full
 def test_every_alternative_can_be_taken(show, user, mails_table):
-    """One keeps each limit, and one is between; what each costs is told before it is taken."""
+    """One keeps each limit, and one is between; what each costs is shown before it is taken."""
     page = show(f"#/d/{trained(user, mails_table, 'fp <= 1, fn <= 1')}")
     at_step(page, 1)
     sent = record(user, page)["steps"][1]["alternatives"]

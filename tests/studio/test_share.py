@@ -148,7 +148,7 @@ def test_sharing_ends_and_begins_with_a_new_key(studio, user, dialog):
         assert guest.get(f"/api/dialogs/{dialog}").status_code == 200
 
 
-def test_a_reader_is_not_told_of_guarantees_in_other_dialogs(studio, user):
+def test_a_reader_does_not_see_guarantees_in_other_dialogs(studio, user):
     mails = uploaded(user, table(rows=500, senders=("dave",)))
     made, other = (trained(user, mails, want) for want in ("fp <= 20%", "fp <= 61%"))
     assert user.post(f"/dialogs/{made}/share").status_code == 200
@@ -160,7 +160,7 @@ def test_a_reader_is_not_told_of_guarantees_in_other_dialogs(studio, user):
         seen = guest.get(f"/api/dialogs/{made}").json()
     assert "61%" in own["left"]
     assert "61%" not in seen["left"]
-    assert seen["left"] not in ("", before), "what is left is told"
+    assert seen["left"] not in ("", before), "what is left is shown"
     assert seen["used_up"] == own["used_up"]
 
 

@@ -143,42 +143,42 @@ def test_a_worker_ends_with_its_parent_and_leaves_nothing(tmp_path):
 @pytest.fixture
 def hanging(tmp_path):
     """A program that tells its number and folder, and then waits for ever."""
-    told = tmp_path / "told"
+    started = tmp_path / "started"
     code = f"""
 import os, sys
-with open({str(told)!r} + "x", "w") as file:
+with open({str(started)!r} + "x", "w") as file:
     file.write(str(os.getpid()) + "\\n" + os.getcwd())
-os.rename({str(told)!r} + "x", {str(told)!r})
+os.rename({str(started)!r} + "x", {str(started)!r})
 sys.stdin.read()
 """
-    return program(code), told
+    return program(code), started
 
 
-def assert_gone(told):
-    number, folder = told.read_text().split("\n")
+def assert_gone(started):
+    number, folder = started.read_text().split("\n")
     with pytest.raises(ProcessLookupError):
         os.kill(int(number), 0)
     assert not Path(folder).exists()
 
 
 def test_a_worker_that_hangs_is_killed(hanging):
-    command, told = hanging
+    command, started = hanging
     turns = threading.Semaphore(1)
     limits = Limits(parse_seconds=2)
     error = refusal(CSV, "slow.csv", limits, command=command, turns=turns)
     assert re.findall(r"slow\.csv|\d+", str(error)) == ["slow.csv", "2"]
     assert error.status == 413
     assert turns.acquire(blocking=False)
-    if told.exists():  # else it was killed before it could tell
-        assert_gone(told)
+    if started.exists():  # else it was killed before it had started
+        assert_gone(started)
 
 
 def test_a_worker_is_killed_when_its_user_has_gone(hanging):
-    command, told = hanging
-    error = refusal(CSV, "slow.csv", command=command, stopped=told.exists)
+    command, started = hanging
+    error = refusal(CSV, "slow.csv", command=command, stopped=started.exists)
     assert isinstance(error, UploadStoppedError)
     assert "slow.csv" in str(error)
-    assert_gone(told)
+    assert_gone(started)
 
 
 @pytest.mark.parametrize(
@@ -226,15 +226,15 @@ json.dump(seen, open({str(seen)!r}, "w"))
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("message", "shown"),
     [
         ("upload.csv: needs rows.", "x.csv: needs rows."),
         ("upload.csv, line 2: needs upload.csv.", "x.csv, line 2: needs upload.csv."),
         ("could not be read.", "x.csv: could not be read."),
     ],
 )
-def test_messages_name_the_users_file(told, shown):
-    code = f"open('answer.json', 'w').write({json.dumps({'error': told, 'status': 413})!r})"
+def test_messages_name_the_users_file(message, shown):
+    code = f"open('answer.json', 'w').write({json.dumps({'error': message, 'status': 413})!r})"
     error = refusal(CSV, "../../x.csv", command=program(code))
     assert (str(error), error.status) == (shown, 413)
 
@@ -425,7 +425,7 @@ def test_bytes_that_were_changed(tmp_path_factory, place, noise):
     assert "facts" in answer or answer["error"].endswith(".")
 
 
-def test_what_nobody_expected_is_logged_not_told(tmp_path, monkeypatch, capsys):
+def test_an_unexpected_error_is_logged_and_not_shown(tmp_path, monkeypatch, capsys):
     def fail(frame):
         raise RuntimeError("secret")
 

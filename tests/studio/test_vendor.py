@@ -25,25 +25,27 @@ def test_every_file_is_the_one_that_was_published(folder):
     manifest = json.loads((folder / "manifest.json").read_text())
     assert sorted(path.name for path in folder.glob("*.js")) == sorted(manifest)
     readme = (folder / "README.md").read_text()
-    for name, told in manifest.items():
-        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == told["sha256"], name
-        assert f"| `{name}` | {told['package']} {told['version']}, `{told['file']}`" in readme
-        for package, version in told.get("contains", {}).items():
+    for name, entry in manifest.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == entry["sha256"], name
+        assert f"| `{name}` | {entry['package']} {entry['version']}, `{entry['file']}`" in readme
+        for package, version in entry.get("contains", {}).items():
             assert f"{package} {version}" in readme
-        assert all((folder / licence).stat().st_size > 1000 for licence in told["licence"])
-        assert all("Copyright" in (folder / one).read_text() for one in told.get("notice", []))
-    texts = {one for told in manifest.values() for one in told["licence"] + told.get("notice", [])}
+        assert all((folder / licence).stat().st_size > 1000 for licence in entry["licence"])
+        assert all("Copyright" in (folder / one).read_text() for one in entry.get("notice", []))
+    texts = {
+        one for entry in manifest.values() for one in entry["licence"] + entry.get("notice", [])
+    }
     assert {path.name for path in folder.glob("*.txt")} == texts
 
 
 def test_what_a_file_contains_has_the_version_and_the_licence_that_the_manifest_names():
     manifest = json.loads((STATIC / "vendor/manifest.json").read_text())
-    for name, told in manifest.items():
-        packages = {told["package"], *told["contains"]}
-        assert {f"LICENSE-{package}.txt" for package in packages} == set(told["licence"])
+    for name, entry in manifest.items():
+        packages = {entry["package"], *entry["contains"]}
+        assert {f"LICENSE-{package}.txt" for package in packages} == set(entry["licence"])
         text = (STATIC / "vendor" / name).read_text()
         if "See the NOTICE file" in text:
-            assert told["notice"] == [f"NOTICE-{told['package']}.txt"]
+            assert entry["notice"] == [f"NOTICE-{entry['package']}.txt"]
     charts = (STATIC / "vendor/echarts.js").read_text()
     (zrender,) = re.findall(r'dependencies=\{zrender:"([\d.]+)"\}', charts)
     assert manifest["echarts.js"]["contains"] == {"zrender": zrender}

@@ -116,13 +116,13 @@ def as_text(label):
 @pytest.mark.parametrize("which", ["two", "three"])
 def test_steps_are_those_of_the_library(client, which, request):
     name, own, _ = request.getfixturevalue(which)
-    told = client.ok(name)
-    assert told["n"] == own.confusion.n
-    assert told["classes"] == list(own.classes)
-    assert told["positive"] == own.confusion.positive
-    assert told["members"] == list(own.members)
-    assert len(told["steps"]) == len(own.history)
-    for step, reply in zip(told["steps"], own.history, strict=True):
+    received = client.ok(name)
+    assert received["n"] == own.confusion.n
+    assert received["classes"] == list(own.classes)
+    assert received["positive"] == own.confusion.positive
+    assert received["members"] == list(own.members)
+    assert len(received["steps"]) == len(own.history)
+    for step, reply in zip(received["steps"], own.history, strict=True):
         assert step["after"]["counts"] == reply.after.counts.tolist()
         assert step["before"]["counts"] == reply.before.counts.tolist()
         assert step["strategy"] == reply.strategy
@@ -173,14 +173,14 @@ def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
 
 def test_parts_and_support_count_the_rows(client, two, three, program):
     for name, own in (two[:2], three[:2], program):
-        told = client.ok(name)
-        parts, sizes = told["parts"], own.sizes
-        assert parts["tune"] == told["n"] == own.confusion.n
-        assert parts["certify"] == sizes.certify == sum(one["n"] for one in told["support"])
-        by_class = {one["label"]: one["n"] for one in told["support"]}
+        received = client.ok(name)
+        parts, sizes = received["parts"], own.sizes
+        assert parts["tune"] == received["n"] == own.confusion.n
+        assert parts["certify"] == sizes.certify == sum(one["n"] for one in received["support"])
+        by_class = {one["label"]: one["n"] for one in received["support"]}
         assert by_class == sizes.certify_by_class
-        rows = 150 if told["title"] == "iris" else 768
-        apart = parts["tune"] if told["kind"] == "program" else 0
+        rows = 150 if received["title"] == "iris" else 768
+        apart = parts["tune"] if received["kind"] == "program" else 0
         assert parts["train"] + apart + parts["certify"] + parts["unused"] == rows
 
 
@@ -190,11 +190,11 @@ def test_parts_and_support_count_the_rows(client, two, three, program):
 @pytest.mark.parametrize(("which", "steps"), [("two", (0, 1, 2, 4)), ("three", (0, 1))])
 def test_the_rows_behind_every_cell_are_as_many_as_it_says(client, which, steps, request):
     name = request.getfixturevalue(which)[0]
-    told = client.ok(name)
-    classes = told["classes"]
+    received = client.ok(name)
+    classes = received["classes"]
     for number in steps:
         client.ok(f"{name}/goto", {"step": number})
-        counts = told["steps"][number]["after"]["counts"]
+        counts = received["steps"][number]["after"]["counts"]
         rows = all_rows(client, name)
         assert counted(rows, classes) == counts
         for i, true in enumerate(classes):
@@ -251,10 +251,10 @@ def test_certainty_is_the_share_of_samples_that_are_nearer_to_another_answer(cli
 
 def test_rows_by_certainty_begin_with_the_doubtful(client, three):
     name = three[0]
-    told = [row["certainty"] for row in all_rows(client, name)]
-    assert told == sorted(told)
+    received = [row["certainty"] for row in all_rows(client, name)]
+    assert received == sorted(received)
     back = [row["certainty"] for row in all_rows(client, name, descending=True)]
-    assert back == sorted(told, reverse=True)
+    assert back == sorted(received, reverse=True)
 
 
 def test_pages_put_together_are_the_whole(client, three):
@@ -357,11 +357,11 @@ def test_the_csv_has_all_rows_and_no_formulas(client, odd):
     assert head[:5] == ["row_", "true_", "predicted", "certainty", "member:logistic"]
     assert head[5:] == ["'=cmd" if name == "=cmd" else name for name in frame.columns[:-1]]
     for line in lines:
-        told = dict(zip(head, line, strict=True))
-        source = frame.iloc[int(told["row_"]) - 1]
-        assert (told["true_"], told["predicted"], source["y"]) == ("no", "yes", "no")
-        assert told["'=cmd"] == "'" + source["=cmd"]
-        assert 0 <= float(told["certainty"]) <= 1
+        received = dict(zip(head, line, strict=True))
+        source = frame.iloc[int(received["row_"]) - 1]
+        assert (received["true_"], received["predicted"], source["y"]) == ("no", "yes", "no")
+        assert received["'=cmd"] == "'" + source["=cmd"]
+        assert 0 <= float(received["certainty"]) <= 1
     for cell in (cell for line in lines for cell in line):
         assert not cell.startswith(("=", "@", "\t", "\r"))
 
@@ -377,14 +377,14 @@ def test_whether_the_guarantee_can_be_proved(client, two):
         own.goto(at)
         for confidence, reserve in ((0.6, False), (0.95, True)):
             options = {"confidence": confidence, "reserve": reserve}
-            told = client.ok(f"{name}/guarantee", params=options)
-            if told["error"] is None:
+            received = client.ok(f"{name}/guarantee", params=options)
+            if received["error"] is None:
                 own.check_accept(**options)
                 continue
             with pytest.raises(GuaranteeError) as refused:
                 own.check_accept(**options)
             expected = refused.value.to_dict()
-            assert (told["code"], told["fields"]) == (expected["code"], expected["fields"])
+            assert (received["code"], received["fields"]) == (expected["code"], expected["fields"])
 
 
 # Members
@@ -394,9 +394,9 @@ def test_whether_the_guarantee_can_be_proved(client, two):
 def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, step, request):
     name = request.getfixturevalue(which)[0]
     classes = client.ok(f"{name}/goto", {"step": step})["classes"]
-    rows, told = all_rows(client, name), client.ok(f"{name}/members")
-    assert [one["name"] for one in told["members"]] == MEMBERS
-    for j, one in enumerate(told["members"]):
+    rows, received = all_rows(client, name), client.ok(f"{name}/members")
+    assert [one["name"] for one in received["members"]] == MEMBERS
+    for j, one in enumerate(received["members"]):
         wrong = sum(row["votes"][j] != row["true"] for row in rows)
         assert one["n_errors"] == wrong
         assert one["accuracy"] == pytest.approx(1 - wrong / len(rows))
@@ -410,30 +410,32 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
         else:
             assert one["fp"] is None
             assert one["fn"] is None
-    shares = told["disagreement"]
+    shares = received["disagreement"]
     for i in range(len(MEMBERS)):
         for j in range(len(MEMBERS)):
             differing = sum(row["votes"][i] != row["votes"][j] for row in rows)
             assert shares[i][j] == pytest.approx(differing / len(rows))
     agreeing = [sum(vote == row["predicted"] for vote in row["votes"]) for row in rows]
     wrong = [row["predicted"] != row["true"] for row in rows]
-    assert told["n_by_votes"] == [agreeing.count(n) for n in range(3)]
-    assert told["wrong_by_votes"] == [
+    assert received["n_by_votes"] == [agreeing.count(n) for n in range(3)]
+    assert received["wrong_by_votes"] == [
         sum(bad for n, bad in zip(agreeing, wrong, strict=True) if n == many) for many in range(3)
     ]
-    assert sum(told["margins"]["wrong"]) == sum(wrong)
-    assert sum(told["margins"]["right"]) == len(rows) - sum(wrong)
-    edges = told["margins"]["edges"]
+    assert sum(received["margins"]["wrong"]) == sum(wrong)
+    assert sum(received["margins"]["right"]) == len(rows) - sum(wrong)
+    edges = received["margins"]["edges"]
     assert edges == sorted(edges)
-    assert len(edges) == len(told["margins"]["right"]) + 1 == len(told["margins"]["wrong"]) + 1
+    assert (
+        len(edges) == len(received["margins"]["right"]) + 1 == len(received["margins"]["wrong"]) + 1
+    )
 
 
 def test_members_weigh_what_the_library_says(client, two):
     name, own, _ = two
     client.ok(f"{name}/goto", {"step": 0})
     weights = own.history[0].candidate.scorer.weights.tolist()
-    told = client.ok(f"{name}/members")
-    assert [one["weight"] for one in told["members"]] == pytest.approx(weights, rel=1e-9)
+    received = client.ok(f"{name}/members")
+    assert [one["weight"] for one in received["members"]] == pytest.approx(weights, rel=1e-9)
 
 
 def test_rows_sort_by_a_members_vote(client, two):
@@ -448,27 +450,27 @@ def test_rows_sort_by_a_members_vote(client, two):
 
 def test_no_known_trade_off_beats_the_best(client, two):
     name, own, _ = two
-    told = client.ok(f"{name}/frontier")
-    assert (told["positive"], told["negative"]) == ("pos", "neg")
+    received = client.ok(f"{name}/frontier")
+    assert (received["positive"], received["negative"]) == ("pos", "neg")
     sizes = [sum(row) for row in client.ok(name)["steps"][0]["after"]["counts"]]
-    assert [told["n_negative"], told["n_positive"]] == sizes
+    assert [received["n_negative"], received["n_positive"]] == sizes
     points = {
         (fp, fn)
-        for curve in told["curves"]
+        for curve in received["curves"]
         for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
     }
-    best = [(one["fp"], one["fn"]) for one in told["best"]]
+    best = [(one["fp"], one["fn"]) for one in received["best"]]
     assert set(best) <= points
     assert all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(best))
     for fp, fn in points:
         assert any(a <= fp and b <= fn for a, b in best)
-    for one in told["best"]:
+    for one in received["best"]:
         assert (one["fp"], one["fn"]) in points
     curve = own.frontier()
-    assert [len(one["fp"]) for one in told["curves"]] == [len(one.fp) for one in curve.curves]
-    assert {(one["fp"], one["fn"]) for one in told["hull"]} <= set(best)
-    assert told["hull"][-1]["high"] is None
-    assert all(a["high"] == b["low"] for a, b in pairwise(told["hull"]))
+    assert [len(one["fp"]) for one in received["curves"]] == [len(one.fp) for one in curve.curves]
+    assert {(one["fp"], one["fn"]) for one in received["hull"]} <= set(best)
+    assert received["hull"][-1]["high"] is None
+    assert all(a["high"] == b["low"] for a, b in pairwise(received["hull"]))
 
 
 def test_a_member_alone_is_a_point_of_its_curve(client, two):
@@ -491,7 +493,7 @@ def test_a_member_alone_is_a_point_of_its_curve(client, two):
 )
 def test_winners_cost_least_and_share_the_range(client, two, ranges):
     name = two[0]
-    told = client.ok(f"{name}/winners", params=ranges)
+    received = client.ok(f"{name}/winners", params=ranges)
     curves = client.ok(f"{name}/frontier")
     n, m = curves["n_positive"], curves["n_negative"]
     points = [
@@ -499,16 +501,16 @@ def test_winners_cost_least_and_share_the_range(client, two, ranges):
         for curve in curves["curves"]
         for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
     ]
-    winners = told["winners"]
+    winners = received["winners"]
     low, high = winners[0]["low"], winners[-1]["high"]
     assert all(a["high"] == b["low"] for a, b in pairwise(winners))
     for one in winners:
         slope = math.sqrt(one["low"] * one["high"])
         mine = one["fp"] / m + slope * one["fn"] / n
         assert mine <= min(a + slope * b for a, b in points) + 1e-9
-    assert told["prior"] == pytest.approx(n / (n + m))
-    first, last = (ranges.get(key, told["prior"]) for key in ("prior_low", "prior_high"))
-    assert told["priors"] == pytest.approx([first, last])
+    assert received["prior"] == pytest.approx(n / (n + m))
+    first, last = (ranges.get(key, received["prior"]) for key in ("prior_low", "prior_high"))
+    assert received["priors"] == pytest.approx([first, last])
     assert low == pytest.approx(ranges.get("cost_low", 0.1) * first / (1 - first))
     assert high == pytest.approx(ranges.get("cost_high", 10) * last / (1 - last))
 
@@ -542,19 +544,21 @@ def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
         client.ok(f"{name}/goto", {"step": number})
         at[number] = {row["row"]: row for row in all_rows(client, name)}
     one, other = at[first], at[second]
-    told = client.ok(f"{name}/compare", params={"first": first, "second": second})
-    assert told["n_changed"] == sum(one[row]["predicted"] != other[row]["predicted"] for row in one)
+    received = client.ok(f"{name}/compare", params={"first": first, "second": second})
+    assert received["n_changed"] == sum(
+        one[row]["predicted"] != other[row]["predicted"] for row in one
+    )
     right = {row: (one[row]["predicted"] == one[row]["true"], other[row]["predicted"] == one[row]["true"]) for row in one}  # fmt: skip # noqa: E501
-    assert told["n_only_first"] == sum(a and not b for a, b in right.values())
-    assert told["n_only_second"] == sum(b and not a for a, b in right.values())
+    assert received["n_only_first"] == sum(a and not b for a, b in right.values())
+    assert received["n_only_second"] == sum(b and not a for a, b in right.values())
     steps = client.ok(name)["steps"]
     before, after = (steps[number]["after"]["counts"] for number in (first, second))
-    for change in told["changes"]:
+    for change in received["changes"]:
         i = ["neg", "pos"].index(change["true"])
         j = ["neg", "pos", None].index(change["predicted"])
         assert (change["before"], change["after"]) == (before[i][j], after[i][j])
     if first == second:
-        assert (told["n_changed"], told["changes"]) == (0, [])
+        assert (received["n_changed"], received["changes"]) == (0, [])
 
 
 def changed(client, name, **which):
@@ -581,8 +585,8 @@ def test_changed_rows_are_those_of_two_steps(client, which, steps, request):
         client.ok(f"{name}/goto", {"step": number})
         at[number] = {row["row"]: row for row in all_rows(client, name)}
     rows, page = changed(client, name, first=first, second=second)
-    told = client.ok(f"{name}/compare", params={"first": first, "second": second})
-    assert page["total"] == page["n_changed"] == told["n_changed"] == len(rows) > 0
+    received = client.ok(f"{name}/compare", params={"first": first, "second": second})
+    assert page["total"] == page["n_changed"] == received["n_changed"] == len(rows) > 0
     differing = [
         n for n, row in at[first].items() if row["predicted"] != at[second][n]["predicted"]
     ]
@@ -648,9 +652,9 @@ def test_changed_rows_of_no_such_steps_are_refused(client, two, params, status):
 def test_the_trade_offs_of_each_class_are_those_of_the_library(client, three, label):
     name, own, _ = three
     known = own.frontier(positive=label)
-    told = client.ok(f"{name}/frontier", params={"positive": label})
-    assert (told["positive"], told["negative"]) == (label, None)
-    assert told["best"] == [
+    received = client.ok(f"{name}/frontier", params={"positive": label})
+    assert (received["positive"], received["negative"]) == (label, None)
+    assert received["best"] == [
         {key: one[key] for key in ("fp", "fn", "name")} for one in known.to_dict()["best"]
     ]
     won = client.ok(f"{name}/winners", params={"positive": label, "cost_low": 2, "cost_high": 2})
@@ -693,13 +697,13 @@ def test_three_classes_have_no_trade_off_until_one_is_named(client, three):
 
 def test_a_program_counts_its_samples_on_every_path(client, program):
     name, own = program
-    told = client.ok(f"{name}/program", params={"threshold": 0.1})
-    nodes = {node["id"]: node for node in told["nodes"]}
-    classes = told["classes"]
-    assert len(nodes) == len(told["nodes"])
+    received = client.ok(f"{name}/program", params={"threshold": 0.1})
+    nodes = {node["id"]: node for node in received["nodes"]}
+    classes = received["classes"]
+    assert len(nodes) == len(received["nodes"])
     sizes = nodes["0-0"]["sizes"]
     coming, going = {key: [0] * 2 for key in nodes}, {key: [0] * 2 for key in nodes}
-    for edge in told["edges"]:
+    for edge in received["edges"]:
         for c, flow in enumerate(edge["flow"]):
             going[edge["start"]][c] += flow
             coming[edge["end"]][c] += flow
@@ -730,18 +734,18 @@ def test_a_program_counts_its_samples_on_every_path(client, program):
     assert [row[:2] for row in steps[0]["after"]["counts"]] == ends.tolist()
     own.goto(0)
     theirs = own.program
-    for node, place in zip(told["nodes"], range(len(theirs.nodes)), strict=True):
+    for node, place in zip(received["nodes"], range(len(theirs.nodes)), strict=True):
         assert node["confusion"]["counts"] == theirs.confusion(place).counts.tolist()
 
 
 @pytest.mark.parametrize("threshold", [0, 0.05, 0.3, 0.5])
 def test_weak_nodes_are_those_with_little_advantage(client, program, threshold):
     name, own = program
-    told = client.ok(f"{name}/program", params={"threshold": threshold})
+    received = client.ok(f"{name}/program", params={"threshold": threshold})
     own.goto(0)
-    weak = [node["id"] for node in told["nodes"] if node["weak"]]
+    weak = [node["id"] for node in received["nodes"] if node["weak"]]
     assert weak == ["-".join(map(str, votes)) for votes in own.weak_nodes(threshold)]
-    for node in told["nodes"]:
+    for node in received["nodes"]:
         if node["kind"] == "learner" and all(node["sizes"]):
             assert (node["id"] in weak) == (min(node["advantages"]) < threshold)
 
@@ -753,9 +757,9 @@ def test_after_growing_the_votes_are_the_grown_programs(client, program):
     assert grown["state"] == "done"
     assert client.ok(f"{name}/program")["n_levels"] == 5
     errors = sum(row["predicted"] != row["true"] for row in all_rows(client, name))
-    told = client.ok(f"{name}/members")
-    assert told["n_by_votes"][0] == 0  # one member, and the decision is its own
-    assert [one["n_errors"] for one in told["members"]] == [errors]
+    received = client.ok(f"{name}/members")
+    assert received["n_by_votes"][0] == 0  # one member, and the decision is its own
+    assert [one["n_errors"] for one in received["members"]] == [errors]
 
 
 # Words
@@ -795,9 +799,9 @@ def test_an_edit_reads_as_what_it_asks(edit):
     classes, counts = matrix.classes, matrix.counts
     answer = None if j == len(classes) else classes[j]
     wanted = matrix.edit(classes[i], answer, to)
-    (told,) = views.sentences(wanted, matrix)
+    (received,) = views.sentences(wanted, matrix)
     named = [to, int(counts[i].sum()), classes[i], *([] if answer is None else [answer])]
-    assert [one for one in named if str(one) not in told] == []
+    assert [one for one in named if str(one) not in received] == []
     other = counts.copy()
     other[i, j] = to
     spare = (i, (j + 1) % len(counts[i]))
@@ -810,7 +814,7 @@ def test_an_edit_reads_as_what_it_asks(edit):
 
 
 @given(st.integers(0, 100), st.integers(0, 1), st.integers(0, 2))
-def test_a_share_is_told_with_its_count(client, two, percent, i, j):
+def test_a_share_is_shown_with_its_count(client, two, percent, i, j):
     name = two[0]
     classes = ["neg", "pos"]
     answer = None if j == 2 else classes[j]
@@ -818,16 +822,16 @@ def test_a_share_is_told_with_its_count(client, two, percent, i, j):
         "edits": [{"true": classes[i], "predicted": answer, "to": f"{percent}%"}],
         "keep": False,
     }
-    told = client.ok(f"{name}/read", body)
+    received = client.ok(f"{name}/read", body)
     dialog = client.ok(name)
     row = dialog["steps"][dialog["position"]]["after"]["counts"][i]
     size = sum(row)
     exact = percent * size / 100
     count = math.ceil(exact - 1e-9) if i == j else math.floor(exact + 1e-9)
-    assert told["error"] is None
-    (sentence,) = told["sentences"]
+    assert received["error"] is None
+    (sentence,) = received["sentences"]
     assert sorted(re.findall(r"\d+", sentence)) == sorted(map(str, (percent, count, size)))
     assert [one for one in (classes[i], answer or "") if one not in sentence] == []
     matrix = Confusion(np.array(dialog["steps"][dialog["position"]]["after"]["counts"]), classes)
-    assert told["preference"] == str(matrix.edit(classes[i], answer, f"{percent}%"))
-    assert told["already"] == matrix.edit(classes[i], answer, f"{percent}%").met(matrix)
+    assert received["preference"] == str(matrix.edit(classes[i], answer, f"{percent}%"))
+    assert received["already"] == matrix.edit(classes[i], answer, f"{percent}%").met(matrix)

@@ -73,7 +73,7 @@ def asked(workspace, dialog_id, *wants):
             workspace.write(dialog_id, live)
 
 
-def told(dialog):
+def state_of(dialog):
     """Where a dialog stands and how it came there."""
     history = dialog.history
     return (
@@ -130,13 +130,13 @@ def test_a_dialog_that_was_dropped_comes_back_as_it_was(store, begin):
         live.dialog.undo()
         workspace.write(name, live)
     before = workspace.live("local", name).dialog
-    assert told(before) == in_store(store, name)
-    assert told(before)[2:] == ([0, 0, 1, 1], 1, [3])
+    assert state_of(before) == in_store(store, name)
+    assert state_of(before)[2:] == ([0, 0, 1, 1], 1, [3])
     workspace.forget(name)
     assert workspace.n_live == 0
     after = workspace.live("local", name).dialog
     assert after is not before
-    assert told(after) == told(before)
+    assert state_of(after) == state_of(before)
     X = datasets.load("pima", as_frame=True).frame.drop(columns="target")
     for one, other in zip(after.history, before.history, strict=True):
         assert (one.model.predict(X) == other.model.predict(X)).all()
@@ -218,7 +218,7 @@ def test_many_who_ask_at_once_get_the_same_dialog(store, begin):
     assert len({id(one) for one in found}) == 1
 
 
-def test_what_is_not_there_or_not_trained_is_told(store, begin):
+def test_what_is_missing_or_not_trained_is_an_error(store, begin):
     workspace = Workspace(store, 1 << 30)
     name = begin(workspace)
     store.add_user("another")
@@ -261,7 +261,7 @@ def test_a_change_is_not_lost_if_the_dialog_is_dropped_in_between(store, begin):
         live.dialog.goto(0)
         workspace.write(name, live)
     assert store.dialog("local", name).position == 0
-    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+    assert state_of(workspace.live("local", name).dialog) == in_store(store, name)
 
 
 def test_a_step_is_not_lost_if_the_dialog_is_dropped_in_between(store, begin):
@@ -277,7 +277,7 @@ def test_a_step_is_not_lost_if_the_dialog_is_dropped_in_between(store, begin):
     asked(workspace, name, "fp <= 30")
     asked(workspace, name, "fp <= 20")
     assert in_store(store, name)[1] == [None, "fp <= 30", "fp <= 20"]
-    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+    assert state_of(workspace.live("local", name).dialog) == in_store(store, name)
 
 
 # Tables
@@ -338,10 +338,10 @@ def test_a_step_that_cannot_be_stored_was_not_taken(store, begin, monkeypatch):
         asked(workspace, name, "fp <= 20")
     monkeypatch.undo()
     assert in_store(store, name) == before
-    assert told(workspace.live("local", name).dialog) == before
+    assert state_of(workspace.live("local", name).dialog) == before
     asked(workspace, name, "fp <= 10")
     assert in_store(store, name)[1] == [None, "fp <= 30", "fp <= 10"]
-    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+    assert state_of(workspace.live("local", name).dialog) == in_store(store, name)
 
 
 def test_a_place_that_cannot_be_stored_was_not_gone_to(store, begin, monkeypatch):
@@ -358,7 +358,7 @@ def test_a_place_that_cannot_be_stored_was_not_gone_to(store, begin, monkeypatch
     with pytest.raises(StoreError, match=FULL):
         undo()
     monkeypatch.undo()
-    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+    assert state_of(workspace.live("local", name).dialog) == in_store(store, name)
     assert workspace.live("local", name).dialog.position == 1
 
 
@@ -375,7 +375,7 @@ def test_what_was_not_stored_is_dropped_from_memory(store, begin):
     with pytest.raises(ValueError, match=r"\bredo\b"):
         too_far()
     assert in_store(store, name)[1] == [None, "fp <= 30"]
-    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+    assert state_of(workspace.live("local", name).dialog) == in_store(store, name)
 
 
 @pytest.fixture(scope="module")
@@ -467,7 +467,7 @@ def test_what_another_process_stores_is_seen_at_once(store, begin):
         other.write(name, live)
     for workspace, dialog in zip((one, other), dialogs, strict=True):
         assert workspace.live("local", name).dialog is dialog
-        assert told(dialog) == in_store(store, name)
+        assert state_of(dialog) == in_store(store, name)
     assert in_store(store, name)[3:] == (2, [4, 3])
     assert accepted(one, name, confidence=0.8, reserve=False).result == {"accepted": 1}
     assert len(other.live("local", name).dialog.accepted) == 1
@@ -489,7 +489,7 @@ def test_of_two_changes_based_on_the_same_revision_one_is_refused(store, begin):
     with pytest.raises(Conflict):
         both()
     assert in_store(store, name)[1] == [None, "fp <= 20"]
-    assert told(one.live("local", name).dialog) == in_store(store, name)
+    assert state_of(one.live("local", name).dialog) == in_store(store, name)
 
 
 # Ended and begun again
@@ -542,7 +542,7 @@ def test_what_is_done_in_a_notebook_is_in_the_store_when_it_is_looked_at(store, 
     dialog.prefer("fp <= 20", strategies=["move"])
     dialog.undo()
     workspace.catch_up("local", name)
-    assert in_store(store, name) == told(dialog)
+    assert in_store(store, name) == state_of(dialog)
     assert in_store(store, name)[3:] == (1, [2])
     store.add_user("another")
     with pytest.raises(NotFound):
@@ -556,7 +556,7 @@ def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
     dialog.goto(0)
     dialog.prefer("fn <= 60", strategies=["move"])
     name = workspace.adopt("local", "mine", dialog)
-    assert in_store(store, name) == told(dialog)
+    assert in_store(store, name) == state_of(dialog)
     assert workspace.live("local", name).dialog is dialog
     frame = workspace.tuning_frame("local", name)
     assert len(frame) == dialog.confusion.n

@@ -404,7 +404,7 @@ class Jobs:
             raise failure
 
     def _keep(self) -> None:
-        """Keep the leases of this process, and look for jobs that no worker was told of."""
+        """Keep the leases of this process, and look for jobs that no worker was woken for."""
         shared, pruned, reached = self.table.store.is_shared, monotonic(), True
         while not self._closing.wait(BEAT if shared else ALONE):
             try:

@@ -130,5 +130,5 @@ lock: $(BIN)/python  ## lock what pyproject.toml requires, for all platforms; UP
 	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)
 
 clean:  ## remove everything these commands made
-	rm -rf $(VENV) $(VENV)-deslib out docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache docs/.ruff_cache .hypothesis \
+	rm -rf $(VENV) $(VENV)-deslib out docs/_build docs/reference/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache docs/.ruff_cache .hypothesis \
 	  .import_linter_cache docs/sg_execution_times.rst

@@ -16,11 +16,13 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = [
     "_build",
     "gallery/GALLERY_HEADER.rst",
+    "guide",
     "sg_execution_times.rst",
 ]
 templates_path = ["_templates"]
@@ -61,6 +63,7 @@ html_show_sphinx = False
 html_theme_options = {
     "logo": {"text": f"Margrave {version}"},
     "navbar_end": ["theme-switcher"],
+    "show_prev_next": True,
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,

@@ -13,7 +13,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "experiments"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "papers"
 T = TypeVar("T")
 
 
@@ -56,7 +56,7 @@ def parse_options(study: str, quick: str, arguments: list[str] | None) -> Option
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel runs")
-    parser.add_argument("--out", type=Path, help="folder of the page; default: docs/experiments")
+    parser.add_argument("--out", type=Path, help="folder of the page; default: docs/papers")
     chosen = parser.parse_args(arguments)
     if chosen.quick and chosen.out is None:
         print(

@@ -8,8 +8,8 @@ import pytest
 
 from margrave import catalogue
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs/guide"
-PAGE, SOURCES = ((GUIDE / name).read_text("utf-8") for name in ("coverage.md", "sources.md"))
+PAPERS_FOLDER = Path(__file__).resolve().parents[1] / "docs/papers"
+PAGE, SOURCES = ((PAPERS_FOLDER / name).read_text("utf-8") for name in ("coverage.md", "index.md"))
 PAPERS = re.findall(r"^\| ([^|]+?) \| .*\*", SOURCES, re.MULTILINE)
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 CODE = set(re.findall(r"`([^`]+)`", PAGE))
@@ -75,6 +75,6 @@ def test_names_in_quotes_are_in_the_catalogue():
 def test_links_lead_to_a_heading(link):
     path, _, anchor = link.partition("#")
     gallery = re.fullmatch(r"\.\./auto_examples/(\w+)\.rst", path)
-    target = GUIDE.parent / f"gallery/{gallery[1]}.py" if gallery else GUIDE / path
+    target = PAPERS_FOLDER.parent / f"gallery/{gallery[1]}.py" if gallery else PAPERS_FOLDER / path
     assert target.is_file()
     assert not anchor or anchor in anchors(target.read_text("utf-8"))

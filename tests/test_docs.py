@@ -30,9 +30,11 @@ from tests.studio.running import Studio
 from margrave.steer import Dialog
 
 ROOT = Path(__file__).resolve().parents[1]
-README, STEERING = ROOT / "README.md", ROOT / "docs/guide/steering.md"
-PAGES = [README, ROOT / "docs/index.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
-QUICK = [ROOT / f"docs/guide/{name}.md" for name in ("start", "mam", "pairs", "votes", "scores")]
+README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorials/python.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[!_]*/*.md"))]
+QUICK = [
+    ROOT / f"docs/{name}.md" for name in ("reference/preferences", "howto/vote", "explanation/scores")
+]
 EXAMPLE = re.compile(
     r"```(?P<kind>python|sh)\n(?P<code>.*?)```\n(?:\s*```(?:text)?\n(?P<shown>.*?)```)?",
     re.DOTALL,
@@ -189,7 +191,7 @@ def in_shell(full, request):
     [
         pytest.param(page, id=page.name, marks=pytest.mark.core if page in QUICK else ())
         for page in PAGES
-        if page not in (README, STEERING)
+        if page not in (README, TUTORIAL)
     ],
 )
 def test_examples(page, tmp_path, monkeypatch, in_shell):
@@ -199,11 +201,11 @@ def test_examples(page, tmp_path, monkeypatch, in_shell):
 
 @pytest.mark.slow
 @pytest.mark.core
-def test_examples_of_readme_and_steering(tmp_path, monkeypatch, full, in_shell):
-    """Both begin with the same committee, which is trained once; steering is for the full run."""
+def test_examples_of_readme_and_tutorial(tmp_path, monkeypatch, full, in_shell):
+    """Both begin with the same committee, which is trained once; the tutorial is for the full run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Dialog, "from_data", remember_training(Dialog.from_data))
-    for page in (README, STEERING) if full else (README,):
+    for page in (README, TUTORIAL) if full else (README,):
         check_examples(page, in_shell=in_shell)
 
 

@@ -1,7 +1,7 @@
 """Make the pictures of the studio in the guide: ``python -m tools.screenshots``.
 
 It runs the studio on Spambase with a store of its own, holds a short dialog in a Chromium of the
-system, and writes docs/guide/images/studio-*.png.
+system, and writes docs/images/studio-*.png.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.studio import address, studio, time_request, wait_for_job
 from playwright.sync_api import Browser, Page, sync_playwright
 from tools.system import chromium
 
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "guide" / "images"
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 WIDE, TALL = {"width": 1440, "height": 900}, {"width": 1280, "height": 1100}
 
 

@@ -27,7 +27,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
     has_bins = bool(results.binned)
     return write_page(
         TEMPLATE,
-        folder / "mam.md",
+        folder / "pelckmans.md",
         run=run,
         seed=results.seed,
         versions=versions() + (f", mord {version('mord')}" if HAS_MORD else ""),

@@ -30,7 +30,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
     ]
     return write_page(
         TEMPLATE,
-        folder / "martingale.md",
+        folder / "kulkarni.md",
         run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,

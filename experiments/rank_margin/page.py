@@ -34,7 +34,7 @@ def write(
     figures, checked = _margins(results, lead, folder, seed)
     return write_page(
         TEMPLATE,
-        folder / "rank_margin.md",
+        folder / "marrocco.md",
         run=run,
         n_sets=len(results.titles),
         n_runs=results.values.shape[1],

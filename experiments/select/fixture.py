@@ -78,7 +78,7 @@ def main() -> int:
     """Write the tables and the predictions of DESlib."""
     python = peer_python()
     if python is None:
-        print("DESlib is not installed; see docs/experiments/select.md.", file=sys.stderr)
+        print("DESlib is not installed; see docs/papers/deslib.md.", file=sys.stderr)
         return 1
     arrays = {}
     for title in TITLES:

@@ -20,7 +20,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
     plan, size = results.plan, results.plan.size
     return write_page(
         TEMPLATE,
-        folder / "select.md",
+        folder / "deslib.md",
         run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,

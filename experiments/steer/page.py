@@ -24,7 +24,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
     plan = results.plan
     return write_page(
         TEMPLATE,
-        folder / "steer.md",
+        folder / "guarantees.md",
         run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,

@@ -466,7 +466,7 @@ class TestSentences:
 @pytest.mark.slow
 def test_the_command_writes_the_page(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "mam.md").read_text()
+    page = (tmp_path / "pelckmans.md").read_text()
     assert "experiments.mam --quick" in page
     assert len(bold(page)) >= 4  # the verdicts, and the best of each table
     assert "$" not in page

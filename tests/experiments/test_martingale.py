@@ -316,7 +316,7 @@ class TestArithmetic:
 def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(measures, "REPEATS", 1)
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "martingale.md").read_text()
+    page = (tmp_path / "kulkarni.md").read_text()
     assert "experiments.martingale --quick" in page
     assert "| LR | 90.71 |" in page  # the document's figure, beside ours
     assert "$" not in page

@@ -292,7 +292,7 @@ class TestUnbalanced:
 @pytest.mark.slow
 def test_the_command_writes_the_page(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "rank_margin.md").read_text()
+    page = (tmp_path / "marrocco.md").read_text()
     assert "experiments.rank_margin --quick" in page
     assert "| Liver | **0.737 ± 0.033** |" in page  # the printed number, beside ours
     for split in study.FULL:

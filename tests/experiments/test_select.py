@@ -387,7 +387,7 @@ def test_the_better_time_counts():
 @pytest.mark.full
 def test_the_command_writes_the_page_without_the_peer(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "select.md").read_text()
+    page = (tmp_path / "deslib.md").read_text()
     assert "experiments.select --quick" in page
     assert findings.ABSENT in page
     assert "$" not in page

@@ -384,7 +384,7 @@ class TestFindings:
 @pytest.mark.slow
 def test_the_command_writes_the_page(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "steer.md").read_text()
+    page = (tmp_path / "guarantees.md").read_text()
     assert "experiments.steer --quick" in page
     assert len([word for word in bold(page) if word in ("met", "missed")]) == 2
     assert "$" not in page

@@ -84,7 +84,7 @@ durations: $(VENV)/.typescript $(VENV)/.torch  ## record which tests take long a
 	@$(PYTEST) -n auto --dist worksteal --full --record-durations
 
 lint: $(VENV)/.test
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m tools.words
 
 # With GALLERY=0 the examples of the gallery do not run, and its images are missing.
 GALLERY := 1

@@ -123,8 +123,8 @@ def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     assert (reply["preference"]["text"], reply["strategy"]) == ("fp <= 10%", "move")
     assert record["strategy"] == "move"
     assert record["seconds"] >= 0
-    promise = record["certificate"]["guarantees"][0]
-    assert (promise["bound"], promise["limit"]) == ("fp <= 10%", 0.1)
+    guarantee = record["certificate"]["guarantees"][0]
+    assert (guarantee["bound"], guarantee["limit"]) == ("fp <= 10%", 0.1)
     cells = record["certificate"]["cells"]
     assert [cell["predicted"] for cell in cells] == ["no", "yes", None] * 2
     assert sum(cell["count"] for cell in cells) == 120

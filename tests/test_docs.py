@@ -33,7 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs/tutorials/python.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[!_]*/*.md"))]
 QUICK = [
-    ROOT / f"docs/{name}.md" for name in ("reference/preferences", "howto/vote", "explanation/scores")
+    ROOT / f"docs/{name}.md"
+    for name in ("reference/preferences", "howto/vote", "explanation/scores")
 ]
 EXAMPLE = re.compile(
     r"```(?P<kind>python|sh)\n(?P<code>.*?)```\n(?:\s*```(?:text)?\n(?P<shown>.*?)```)?",
@@ -202,7 +203,7 @@ def test_examples(page, tmp_path, monkeypatch, in_shell):
 @pytest.mark.slow
 @pytest.mark.core
 def test_examples_of_readme_and_tutorial(tmp_path, monkeypatch, full, in_shell):
-    """Both begin with the same committee, which is trained once; the tutorial is for the full run."""
+    """Both begin with the same committee, trained once; the tutorial is for the full run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Dialog, "from_data", remember_training(Dialog.from_data))
     for page in (README, TUTORIAL) if full else (README,):

@@ -79,6 +79,7 @@ def run_one(title: str, split: int, seed: int, plan: Plan) -> Run:
         committee=None if plan.committee is None else list(plan.committee),
         certify=None,
         positive=1,
+        duplicates="independent",  # copies are left out before, or equal by chance
         random_state=seed + split,
     )
     certify = Predicted.by_members_of(dialog, parts.X_certify, parts.y_certify)

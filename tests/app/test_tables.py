@@ -68,7 +68,7 @@ def test_the_separator_fits_header_and_rows(saved, text, columns):
         assert list(read_table(saved(text))) == columns
 
 
-def test_a_long_first_line_and_a_cut_sample(saved):
+def test_a_long_first_line_and_a_truncated_sample(saved):
     row = ",".join(["1234567"] * 30_000)
     names = ",".join(f"c{i}" for i in range(30_000))
     assert read_table(saved(f"{names}\n{row}\n")).shape == (1, 30_000)
@@ -479,9 +479,9 @@ def test_a_damaged_gzip_file_in_another_encoding(saved, encoding, kept):
 
 
 @given(st.binary(min_size=1), st.binary(), st.integers(0, 40))
-def test_no_gzip_file_does_more_than_be_refused(tmp_path_factory, data, behind, cut):
+def test_no_gzip_file_does_more_than_be_refused(tmp_path_factory, data, behind, truncated):
     path = tmp_path_factory.mktemp("bytes") / "t.csv.gz"
-    path.write_bytes(gzip.compress(data, mtime=0)[: -cut or None] + behind)
+    path.write_bytes(gzip.compress(data, mtime=0)[: -truncated or None] + behind)
     for options in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
         try:
             frame = read_table(path, **options)

@@ -1,4 +1,4 @@
-"""The judge: verdicts against the preference itself, offsets against all thresholds, the price."""
+"""The judge: verdicts against the preference itself, offsets against all thresholds, the cost."""
 
 from itertools import pairwise
 
@@ -73,7 +73,7 @@ def counted(codes, answers, k):
     return Confusion.of(codes, answers, classes=range(k))
 
 
-def cuts(values):
+def thresholds(values):
     """A number below all values, one between any two, and one above all."""
     there = np.unique(values)
     between = [(low + high) / 2 for low, high in pairwise(there)]
@@ -139,7 +139,7 @@ def test_no_threshold_is_better_than_the_best_offset_of_two_classes(data, prefer
         return shortfall, matrix.fp + matrix.fn, 0
 
     toward = scores[:, 1] - scores[:, 0]
-    best = min(judged((toward > cut).astype(int)) for cut in cuts(toward))
+    best = min(judged((toward > threshold).astype(int)) for threshold in thresholds(toward))
     assert (round(value.shortfall, 9), value.errors, value.n_rejected) == best
     assert judged((scores + offset).argmax(axis=1)) == best
     assert offset.sum() == pytest.approx(0)
@@ -170,7 +170,7 @@ def test_a_threshold_stands_halfway_and_no_farther_than_it_must():
     offset, value = objective.best_offsets(scores)
     assert value == (0, 0, 0, 0)
     assert offset.tolist() == [0.75, -0.75]
-    # Two of 1, 2, 3 and 4 are wrong; cuts after 1 and after 3 leave one.
+    # Two of 1, 2, 3 and 4 are wrong; thresholds after 1 and after 3 leave one.
     scores = np.column_stack([np.zeros(4), [1, 2, 3, 4]])
     evenly = Objective(Preference("accuracy >= 75%"), np.array([0, 1, 0, 1]), (0, 1))
     assert evenly.best_offsets(scores)[0].tolist() == [0.75, -0.75]
@@ -202,8 +202,8 @@ def test_from_the_offset_of_three_classes_no_class_alone_gains(seed, n, preferen
     assert objective.evaluate(moved.argmax(axis=1)) == value
     for c in range(3):
         needed = np.delete(moved, c, axis=1).max(axis=1) - moved[:, c]
-        for cut in cuts(needed):
-            alone = moved + cut * (np.arange(3) == c)
+        for threshold in thresholds(needed):
+            alone = moved + threshold * (np.arange(3) == c)
             assert value <= objective.evaluate(alone.argmax(axis=1))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from margrave import Confusion, Preference
 from margrave.confusion import Bound, PreferenceError, quote_label
 
-# By hand: 100 ham, 90 right, 6 called spam, 4 rejected; 50 spam, 40 right, 8 missed, 2 rejected.
+# By hand: 100 ham, 90 right, 6 predicted spam, 4 rejected; 50 spam, 40 right, 8 missed, 2 rejected.
 MAIL = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
 REJECTS = ", rejected <= 100%"
 
@@ -32,7 +32,7 @@ REJECTS = ", rejected <= 100%"
         ("recall >= 0.8", True),
         ("recall(spam) >= 80.1%", False),
         ("recall(ham) >= .9", True),
-        ("precision >= 86.9%", True),  # 40 of 46 called spam
+        ("precision >= 86.9%", True),  # 40 of 46 predicted spam
         ("precision >= 87%", False),
         ("alarms <= 30.7%", True),  # 46 of 150
         ("alarms <= 46", True),
@@ -422,7 +422,7 @@ def test_rates_are_shares_that_ask_for_no_less(texts, matrix):
     try:
         rates = wish.in_rates(matrix)
     except PreferenceError:
-        return  # equalities, parted by rounding
+        return  # equalities that rounding breaks
     assert all(bound.is_fraction for bound in rates.bounds)
     words = [(bound.word, bound.labels, bound.at_most) for bound in wish.bounds]
     found = [(bound.word, bound.labels, bound.at_most) for bound in rates.bounds]

@@ -1,4 +1,4 @@
-"""Cuts of a score: between any two numbers, and the fairest."""
+"""Thresholds of a score: between any two numbers, and the fairest."""
 
 import numpy as np
 import pytest
@@ -39,27 +39,29 @@ def test_no_threshold_has_a_larger_balanced_accuracy(table):
     scores, positive, weight = (np.array(column) for column in zip(*table, strict=True))
     scores = scores / 4
 
-    def accuracy(cut):
-        right = (scores > cut) == positive
+    def accuracy(threshold):
+        right = (scores > threshold) == positive
         return np.mean(
             [weight[of & right].sum() / weight[of].sum() for of in (positive, ~positive)]
         )
 
-    cut = balanced_threshold(scores, *shares(positive, weight))
+    threshold = balanced_threshold(scores, *shares(positive, weight))
     ordered = np.unique(scores)
-    cuts = [ordered[0] - 1, *(ordered[1:] + ordered[:-1]) / 2, ordered[-1] + 1]
-    best = max(map(accuracy, cuts))
-    assert accuracy(cut) == pytest.approx(best)
+    thresholds = [ordered[0] - 1, *(ordered[1:] + ordered[:-1]) / 2, ordered[-1] + 1]
+    best = max(map(accuracy, thresholds))
+    assert accuracy(threshold) == pytest.approx(best)
     # It is in the middle of a gap, the widest of those that are as good.
-    widths = dict(zip(cuts, [0, *np.diff(ordered), 0], strict=True))
-    assert cut in widths
-    assert widths[cut] == max(widths[one] for one in cuts if accuracy(one) > best - 1e-9)
+    widths = dict(zip(thresholds, [0, *np.diff(ordered), 0], strict=True))
+    assert threshold in widths
+    assert widths[threshold] == max(
+        widths[one] for one in thresholds if accuracy(one) > best - 1e-9
+    )
 
 
 @pytest.mark.parametrize(
-    ("scores", "cut"), [([-0.9, -0.8, 0.0, 0.2], 0.1), ([-0.9, -0.3, 0.0, 0.2], -0.6)]
+    ("scores", "threshold"), [([-0.9, -0.8, 0.0, 0.2], 0.1), ([-0.9, -0.3, 0.0, 0.2], -0.6)]
 )
-def test_the_threshold_is_in_the_widest_gap_worked_by_hand(scores, cut):
+def test_the_threshold_is_in_the_widest_gap_worked_by_hand(scores, threshold):
     positive = np.array([False, True, False, True])  # the first and the third gap have 3/4
     found = balanced_threshold(np.array(scores), *shares(positive, np.ones(4)))
-    assert found == pytest.approx(cut)
+    assert found == pytest.approx(threshold)

@@ -108,8 +108,8 @@ class TestReferee:
         scores = np.array([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0])
         y = np.array([0, 1, 0, 0, 1, 0, 1])
         by_hand = []
-        for cut in np.concatenate([[-9], (scores[1:] + scores[:-1]) / 2, [9]]):
-            own, other = Request(cell, 0).counts(y, scores > cut)
+        for middle in np.concatenate([[-9], (scores[1:] + scores[:-1]) / 2, [9]]):
+            own, other = Request(cell, 0).counts(y, scores > middle)
             if own == count:
                 by_hand.append(other)
         if count:
@@ -318,7 +318,7 @@ def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "kulkarni.md").read_text()
     assert "experiments.martingale --quick" in page
-    assert "| LR | 90.71 |" in page  # the document's figure, beside ours
+    assert "| LR | 90.71 |" in page  # the paper's figure, beside ours
     assert "$" not in page
     assert not re.search(r"\bnan\b", page)
     figures = re.findall(r"\]\((.*?\.png)\)", page)

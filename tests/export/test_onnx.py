@@ -348,9 +348,9 @@ def test_one_column_is_not_rounded(model):
 @pytest.mark.parametrize("toward", [0, 1])
 def test_a_committee_with_the_hard_end_in_focus(toward):
     committee = FittedMembers(["logistic", "svm"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
-    raw, heard = committee.raw(X), committee.gives_probabilities
-    first = fit_log_odds(raw, heard, CODES)
-    both = MeanScore(first, fit_focused_log_odds(raw, heard, CODES, toward, 0.3))
+    raw, probable = committee.raw(X), committee.gives_probabilities
+    first = fit_log_odds(raw, probable, CODES)
+    both = MeanScore(first, fit_focused_log_odds(raw, probable, CODES, toward, 0.3))
     for combine in (first, both, both.second):
         check_equal(make_model(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW)
 

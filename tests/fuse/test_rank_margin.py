@@ -218,7 +218,7 @@ def test_a_splitter_and_its_folds_are_the_same():
     assert (one != fitted(tuning=3).decision_function(X)).any()
 
 
-def test_samples_that_are_never_held_out_do_not_weigh_but_train():
+def test_samples_that_are_never_held_out_get_no_weight_but_train():
     X, y = numbered()
     notes = []
     folds = [(range(30), range(30, 45)), (range(45), range(45, 60))]  # in order of time

@@ -40,8 +40,8 @@ def test_no_threshold_between_two_classes_decides_more_right(rows, balanced):
     threshold = best_threshold(scores, codes, counts)
     assert threshold.shape == (1,)
     values = np.unique(scores)
-    all_cuts = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1]
-    best = max(right(scores, codes, counts, one) for one in all_cuts)
+    thresholds = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1]
+    best = max(right(scores, codes, counts, one) for one in thresholds)
     assert right(scores, codes, counts, threshold) == pytest.approx(best, abs=1e-12)
 
 

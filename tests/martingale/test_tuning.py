@@ -457,13 +457,13 @@ def test_an_infeasible_preference_returns_the_nearest_model():
         tuned = model.tune("fp <= 0, fn <= 0", X_tune, y_tune)
     result = tuned.tuning_
     errors = errors_of(result.after)
-    binds = "fp <= 0" if result.after.fp >= result.after.fn else "fn <= 0"
+    limiting = "fp <= 0" if result.after.fp >= result.after.fn else "fn <= 0"
     (warning,) = caught
-    for named in ("TunableLogistic.tune", "'fp <= 0, fn <= 0'", f" {errors} ", f"'{binds}'"):
+    for named in ("TunableLogistic.tune", "'fp <= 0, fn <= 0'", f" {errors} ", f"'{limiting}'"):
         assert named in str(warning.message)
     assert warning.filename == __file__
     assert (result.met, result.n_models, result.shortfall) == (False, 20, errors)
-    assert str(result.binding) == binds
+    assert str(result.binding) == limiting
     assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
     assert 0 < errors <= errors_of(result.by_offset) <= errors_of(result.before)
     expected = by_threshold(model, NO_ERRORS, X_tune, y_tune)

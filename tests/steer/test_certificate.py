@@ -1,4 +1,4 @@
-"""Certificates: sentences, evidence, whether they still hold, and setting them anew."""
+"""Certificates: sentences, evidence, whether they still hold, and setting them again."""
 
 import re
 from dataclasses import replace
@@ -204,8 +204,8 @@ class TestCells:
             assert cell.low <= cell.count / cell.n <= cell.high
 
 
-def with_promises(check, **changes):
-    """A check whose promises are changed."""
+def with_guarantees(check, **changes):
+    """A check whose guarantees are changed."""
     return replace(check, guarantees=tuple(replace(kept, **changes) for kept in check.guarantees))
 
 
@@ -233,7 +233,7 @@ class TestChecking:
         assert check.confusion == matrix
 
     def test_an_alarm_is_raised_falsely_no_more_often_than_the_level_says(self):
-        """The promise just holds: 10 % of ham is called spam, 70 % of spam is."""
+        """The guarantee just holds: 10 % of ham is predicted spam, 70 % of spam is."""
         rng, n_alarms, n_checks = np.random.default_rng(0), 0, 400
         for _ in range(n_checks):
             ham, spam = rng.binomial(300, 0.1), rng.binomial(200, 0.7)
@@ -248,7 +248,7 @@ class TestChecking:
         assert not check
         assert [kept.alarm for kept in check.guarantees] == [True, False, False]
         lines = str(check).splitlines()
-        quiet = str(with_promises(check, alarm=False)).splitlines()
+        quiet = str(with_guarantees(check, alarm=False)).splitlines()
         for kept, line, without in zip(check.guarantees, lines, quiet, strict=True):
             assert kept.guarantee.sentence in line
             assert str(kept.count) in line
@@ -364,7 +364,7 @@ class TestCheck:
         check = self.model.check(*samples(500, 7, shift=1.0))
         assert bool(check) is False
         assert check.alarm is True
-        assert str(check) != str(with_promises(check, alarm=False))
+        assert str(check) != str(with_guarantees(check, alarm=False))
 
     def test_the_level_is_how_improbable_it_must_be(self):
         X, y = samples(500, 7, shift=0.1)
@@ -387,7 +387,7 @@ class TestCheck:
 
 
 class TestRecertify:
-    def test_the_decision_is_set_anew_and_the_model_stays(self):
+    def test_the_decision_is_set_again_and_the_model_stays(self):
         model = accepted("fp <= 15%")
         X, y = samples(500, 9, shift=0.7)
         new = model.recertify(X, y)
@@ -413,9 +413,9 @@ class TestRecertify:
         dialog = Dialog(MODEL, *samples(300, 1))
         dialog.prefer("fp <= 15%", strategies=["move"])
         fresh = samples(500, 9)
-        anew = accepted("fp <= 15%").recertify(*fresh)
+        again = accepted("fp <= 15%").recertify(*fresh)
         known = dialog.accept(*fresh).decision_
-        found = anew.decision_
+        found = again.decision_
         assert (found.low, found.high) == pytest.approx((known.low, known.high), rel=1e-9)
 
     def test_at_another_confidence(self):
@@ -426,7 +426,7 @@ class TestRecertify:
         assert surer.certificate_.delta == pytest.approx(0.001)
         assert surer.decision_.high > model.decision_.high
 
-    def test_a_path_is_tested_anew(self):
+    def test_a_path_is_tested_again(self):
         model = accepted("precision >= 75%")
         new = model.recertify(*samples(500, 12))
         assert new.certificate_.route == "tested path"
@@ -505,4 +505,4 @@ class TestWhatItTells:
         few, many = model.check(X[:1], y[:1]), model.check(X, y)
         assert [kept.conclusive for kept in few.guarantees] == [False]
         assert [kept.conclusive for kept in many.guarantees] == [True]
-        assert str(few) != str(with_promises(few, conclusive=True))
+        assert str(few) != str(with_guarantees(few, conclusive=True))

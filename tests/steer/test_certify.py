@@ -1,7 +1,7 @@
-"""Promises: which route, and by simulation from known distributions that they are kept.
+"""Guarantees: which route, and by simulation from known distributions that they are kept.
 
-The true rates are computed exactly from the distribution the certify samples are drawn from, so a
-promise at confidence 1 - δ may be broken in a share δ of the draws and no more.
+The true rates are computed exactly from the distribution of the certification set, so a
+guarantee at confidence 1 - δ may be broken in a fraction δ of the draws and no more.
 """
 
 import re
@@ -94,7 +94,7 @@ def three_classes():
 
 
 def broken(preference, joint):
-    """Whether a true matrix breaks a bound that was promised."""
+    """Whether a true matrix breaks a bound that was guaranteed."""
     k = len(joint)
     matrix = Confusion(np.ones((k, k + 1), dtype=int))
     for bound in preference.bounds:
@@ -118,12 +118,12 @@ def plan_of(text, world, n_tune=300, n_certify=300, seed=0, tuned=None):
 
 
 def kept(n_broken, n_draws, delta=DELTA):
-    """Whether so many broken promises are consistent with a share δ."""
+    """Whether so many broken guarantees are consistent with a fraction δ."""
     return binomtest(n_broken, n_draws, delta, alternative="greater").pvalue > 1e-4
 
 
 def simulated(plan, world, n_certify, n_draws, delta=DELTA, seed=1):
-    """How many promises were set, and how many of them are broken."""
+    """How many guarantees were set, and how many of them are broken."""
     rng = np.random.default_rng(seed)
     plan = replace(plan, expected=())  # which is for the message of a refusal only
     n_set = n_broken = 0
@@ -227,7 +227,7 @@ class TestTheCut:
         assert wrong <= allowed
         if isinstance(world, Normals):
             assert wrong == allowed
-        # The next cut in the direction of more such answers has too many.
+        # The next threshold in the direction of more such answers has too many.
         if answer == 1:
             farther = np.nextafter(known[known <= threshold.high].max(), -np.inf)
             assert (known > farther).sum() > allowed
@@ -275,7 +275,7 @@ class TestTheCut:
 
 
 def along(text, thresholds, values=None):
-    """A plan with a path of single cuts, the first to be tested first; later ones err less."""
+    """A plan with a path of single thresholds in the order of the tests; later ones err less."""
     path = tuple(Threshold(float(threshold), float(threshold)) for threshold in thresholds)
     values = tuple((n, 0) for n in range(len(path), 0, -1)) if values is None else values
     return Plan(Preference(text), (0, 1), 1, default_decision(2), path, values)
@@ -375,7 +375,7 @@ class TestKept:
         assert kept(n_broken, 40)
 
     def test_decisions_at_the_limit_are_where_a_path_is_most_at_risk(self):
-        """Every decision breaks the promise by a hair: none may pass more often than δ."""
+        """Every decision breaks the guarantee by a hair: none may pass more often than δ."""
         world = Normals()
         thresholds = np.linspace(AT_TEN_PERCENT - 0.2, AT_TEN_PERCENT - 1e-6, 10)
         path = tuple(Threshold(threshold, threshold) for threshold in thresholds[::-1])
@@ -432,14 +432,14 @@ class TestWhatWouldBreakIt:
         assert not kept(n_broken, 200)
 
     @pytest.mark.parametrize("plan", CROSSING, ids=lambda plan: str(plan.preference))
-    def test_the_cheapest_decision_that_keeps_the_bound_on_the_samples(self, plan):
+    def test_the_best_decision_that_keeps_the_bound_on_the_samples(self, plan):
         world, rng = Normals(), np.random.default_rng(1)
         n_broken = 0
         for _ in range(80):
             scores, codes = world.draw(rng, 250)
             met = [
                 one
-                for one in plan.path  # the cheapest last
+                for one in plan.path  # the best last
                 if plan.preference.met(plan.matrix(one.predict(scores), codes))
             ]
             n_broken += bool(met) and broken(plan.preference, world.truth(met[-1]))
@@ -456,7 +456,7 @@ class TestWhatWouldBreakIt:
             )
         assert not kept(n_passed, 60)
 
-    def test_ten_candidates_on_the_same_samples_unless_each_spends_its_share(self):
+    def test_ten_candidates_on_the_same_samples_unless_each_uses_its_fraction(self):
         """Ten unrelated scores, each a hair beyond the limit; the first to pass is taken."""
         rng, n_draws = np.random.default_rng(2), 100
         plan = along("fp <= 10%", [AT_TEN_PERCENT - 1e-6])
@@ -496,7 +496,7 @@ class TestThePath:
         assert expected == sorted(expected)
 
     def test_the_first_is_about_as_safe_as_any_by_the_tuning_samples(self):
-        """The first to fail ends it and spends the samples, so room to reject is to be used."""
+        """The first failure uses up the samples, so the first should use the allowed rejections."""
         wanted, world = Preference("fp <= 12%, fn <= 12%, rejected <= 50%"), Normals()
         held, codes = world.draw(np.random.default_rng(0), 200)
         objective = Objective(wanted, codes, (0, 1))
@@ -515,7 +515,7 @@ class TestThePath:
         safest = min(risk(Threshold(low, high)) for low in some for high in some if low <= high)
         assert risk(first) <= 10 * safest
 
-    def test_it_ends_at_the_first_failure_and_the_cheapest_so_far_is_taken(self):
+    def test_it_ends_at_the_first_failure_and_the_best_so_far_is_kept(self):
         world = Normals()
         plan = along("precision >= 70%", (2.0, 1.75, -3.0, 1.5), (2.0, 1.0, 9.0, 0.0))
         scores, codes = world.draw(np.random.default_rng(0), 500)
@@ -594,7 +594,7 @@ def asked(text, gap=2.0):
 
 
 def refused(dialog, samples, *named, **candidates):
-    """A promise is refused, by an error that names all of these; returned."""
+    """A guarantee is refused, by an error that names all of these; returned."""
     with pytest.raises(GuaranteeError) as caught:
         dialog.accept(*samples, **candidates)
     for one in named:

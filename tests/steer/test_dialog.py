@@ -184,7 +184,7 @@ def test_the_first_class_may_be_the_positive_one(opened):
     assert turned.frontier().least_fn(limit)[0] == dialog.frontier().least_fp(limit)[0]
 
 
-def test_a_committee_is_weighed_and_named(committee):
+def test_a_committee_is_weighted_and_named(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
     assert dialog.members == ("logistic", "bayes", "svc")
     assert all(name in repr(dialog) for name in dialog.members)
@@ -201,7 +201,7 @@ def test_a_committee_is_weighed_and_named(committee):
 @pytest.mark.parametrize(
     "model", [VoteClassifier(pair()), RankMarginClassifier(pair())], ids=["vote", "rank margin"]
 )
-def test_the_members_of_a_fused_committee_may_be_weighed_anew(model):
+def test_the_members_of_a_fused_committee_may_be_reweighted(model):
     model = model.fit(X[TRAIN], Y[TRAIN])
     dialog = Dialog(model, X[TUNE], Y[TUNE])
     assert dialog.members == ("logistic", "bayes")
@@ -364,7 +364,8 @@ def test_any_request_is_answered_truly_and_no_threshold_would_be_better(
         Y[TUNE], model.predict(X[TUNE]), classes=WORDS.tolist(), reject_label=model.reject_label_
     )
     scores, spam = dialog.history[0].candidate.scores, CODES[TUNE] == 1
-    called = scores > np.r_[scores.min() - 1, np.unique(scores)][:, None]  # a row for each cut
+    thresholds = np.r_[scores.min() - 1, np.unique(scores)]
+    called = scores > thresholds[:, None]
     counts = np.array(
         [[(answer & of).sum(axis=1) for answer in (~called, called)] for of in (~spam, spam)]
     ).transpose(2, 0, 1)
@@ -709,7 +710,7 @@ def test_the_frontier_shows_the_members(committee):
 
 @pytest.fixture(scope="module")
 def asked():
-    """A dialog from data with a request, and certify samples that are known."""
+    """A dialog from data with a request, and a known certification set."""
     dialog = Dialog.from_data(
         X[: 2 * N],
         Y[: 2 * N],
@@ -806,7 +807,7 @@ def test_counts_become_rates(asked):
     assert f"fn <= {n // 4}" in certificate.remarks[0]
 
 
-def test_a_guarantee_out_of_reach_of_the_numbers_spends_nothing(asked):
+def test_a_guarantee_out_of_reach_of_the_numbers_uses_up_nothing(asked):
     dialog = copy.deepcopy(asked)
     dialog.prefer("fn <= 0", strategies=["move"])
     with pytest.raises(GuaranteeError, match="fn <= 0%"):

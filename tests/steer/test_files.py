@@ -360,9 +360,9 @@ def test_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
-def test_a_file_that_was_cut(model_file, tmp_path, share):
+def test_a_file_that_was_truncated(model_file, tmp_path, share):
     whole = model_file.read_bytes()
-    path = tmp_path / "cut.skops"
+    path = tmp_path / "truncated.skops"
     path.write_bytes(whole[: int(share * len(whole))])
     refused(path, kind=SteeredClassifier)
 
@@ -393,7 +393,7 @@ def test_a_bit_that_flipped_never_changes_an_answer(model_file, tmp_path, place,
 def test_an_archive_of_something_else(tmp_path):
     path = tmp_path / "letters.skops"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("letter.txt", "dear all")
+        archive.writestr("note.txt", "text")
     refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", "{}")

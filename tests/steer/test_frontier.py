@@ -1,4 +1,4 @@
-"""The frontier: every cut counted one by one, the hull by its optimality, and the pictures."""
+"""The frontier: all thresholds counted one by one, the optimal hull, and the plots."""
 
 import math
 import re
@@ -35,8 +35,8 @@ def counts(scores, y, threshold):
     return int((called & ~y).sum()), int((~called & y).sum())
 
 
-def every_cut(scores, y):
-    """(fp, fn) at every cut, one by one."""
+def every_threshold(scores, y):
+    """(fp, fn) at every threshold, one by one."""
     return {counts(scores, y, threshold) for threshold in [-math.inf, *np.unique(scores)]}
 
 
@@ -45,7 +45,7 @@ class TestCurves:
     def test_a_curve_is_what_no_other_threshold_beats(self, table):
         frontier, scores, y = frontier_of(table)
         for curve in frontier.curves:
-            points = every_cut(scores[curve.name], y)
+            points = every_threshold(scores[curve.name], y)
             unbeaten = sorted(
                 (fp, fn)
                 for fp, fn in points
@@ -125,7 +125,7 @@ class TestLeast:
             points = [
                 (*point, i)
                 for i, one in enumerate(looked_at.values())
-                for point in every_cut(one, y)
+                for point in every_threshold(one, y)
             ]
             fn, name, threshold = frontier.least_fn(limit, strategy)
             best, fp, place = min((fn, fp, i) for fp, fn, i in points if fp <= limit)
@@ -176,7 +176,9 @@ class TestWinners:
         slope = share / (1 - share) * ratio
         assert best.low == best.high == pytest.approx(slope)
         assert counts(scores[best.name], y, best.threshold) == (best.fp, best.fn)
-        least = min(cost(*p, slope, frontier) for one in scores.values() for p in every_cut(one, y))
+        least = min(
+            cost(*p, slope, frontier) for one in scores.values() for p in every_threshold(one, y)
+        )
         assert cost(best.fp, best.fn, slope, frontier) == pytest.approx(least)
 
     @given(
@@ -189,7 +191,7 @@ class TestWinners:
         winners = frontier.winners(tuple(ratios), tuple(priors))
         low, high = (p / (1 - p) * r for p, r in zip(priors, ratios, strict=True))
         assert (winners[0].low, winners[-1].high) == pytest.approx((low, high), rel=1e-9)
-        points = {point for one in scores.values() for point in every_cut(one, y)}
+        points = {point for one in scores.values() for point in every_threshold(one, y)}
         for one, after in pairwise(winners):
             assert one.low < one.high == after.low < after.high
             assert one.fp < after.fp

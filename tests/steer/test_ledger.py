@@ -1,4 +1,4 @@
-"""What certify samples may still be used for: shares of δ, and accepting twice."""
+"""What a certification set may still be used for: fractions of δ, and accepting twice."""
 
 import signal
 import subprocess
@@ -26,7 +26,7 @@ from margrave.steer import (
     _certify,
 )
 
-SPENT = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
+USED_UP = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
 
 
 def samples(n, seed):
@@ -63,7 +63,7 @@ class TestAccount:
         account = account_of(delta)
         for reserve in reserves:
             if not account.left:
-                with pytest.raises(GuaranteeError, match=SPENT):
+                with pytest.raises(GuaranteeError, match=USED_UP):
                     account.next_part(delta, reserve)
                 continue
             share = account.next_part(delta, reserve)
@@ -86,7 +86,7 @@ class TestAccount:
         assert parts_of(account) == [0.05]
         assert account.left == 0
         for reserve in (False, True):
-            with pytest.raises(GuaranteeError, match=SPENT) as caught:
+            with pytest.raises(GuaranteeError, match=USED_UP) as caught:
                 account.next_part(0.05, reserve)
             assert not caught.value.used_up
 
@@ -103,9 +103,9 @@ class TestAccepting:
         first = dialog.accept(*CERTIFY).certificate_
         assert (first.delta, first.number) == (pytest.approx(0.05), 1)
         dialog.prefer("fn <= 10%", strategies=["move"])
-        with pytest.raises(GuaranteeError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=USED_UP):
             dialog.accept(*CERTIFY)
-        with pytest.raises(GuaranteeError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=USED_UP):
             dialog.accept(*CERTIFY, reserve=True)
 
     def test_fresh_samples_are_not_used_up(self, dialog):
@@ -114,7 +114,7 @@ class TestAccepting:
         again = dialog.accept(*samples(400, 3)).certificate_
         assert (again.delta, again.number) == (pytest.approx(0.05), 1)
 
-    def test_the_same_step_gives_the_same_model_and_spends_once(self, dialog):
+    def test_the_same_step_gives_the_same_model_and_is_used_once(self, dialog):
         first = dialog.accept(*CERTIFY, reserve=True)
         assert dialog.accept(*CERTIFY, reserve=True) is first
         assert dialog.accept(*CERTIFY) is first
@@ -125,24 +125,24 @@ class TestAccepting:
         assert second.certificate_.number == 2
 
     def test_reserving_leaves_shares_for_others(self, dialog):
-        spent = []
+        deltas = []
         for number, text in enumerate(["fp <= 10%", "fn <= 10%", "fp <= 20%"], 1):
             dialog.prefer(text, strategies=["move"])
             certificate = dialog.accept(*CERTIFY, reserve=True).certificate_
             assert certificate.number == number
             assert certificate.confidence == 0.95
             assert certificate.guarantees[0].delta == certificate.delta
-            spent.append(certificate.delta)
-        assert spent == pytest.approx([0.025, 0.0125, 0.00625])
+            deltas.append(certificate.delta)
+        assert deltas == pytest.approx([0.025, 0.0125, 0.00625])
         dialog.prefer("fn <= 20%", strategies=["move"])
         last = dialog.accept(*CERTIFY).certificate_
         assert last.delta == pytest.approx(0.00625)
-        assert sum(spent) + last.delta <= 0.05 * (1 + 1e-12)
+        assert sum(deltas) + last.delta <= 0.05 * (1 + 1e-12)
         dialog.prefer("fn <= 25%", strategies=["move"])
-        with pytest.raises(GuaranteeError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=USED_UP):
             dialog.accept(*CERTIFY, reserve=True)
 
-    def test_less_to_spend_is_a_stricter_threshold(self, dialog):
+    def test_less_that_is_left_is_a_stricter_threshold(self, dialog):
         half = dialog.accept(*CERTIFY, reserve=True)
         other = Dialog(MODEL, *samples(200, 1))
         other.prefer("fp <= 10%", strategies=["move"])
@@ -156,7 +156,7 @@ class TestAccepting:
         with pytest.raises(GuaranteeError, match=r"\b0\.95\b.*\b0\.9\b"):
             dialog.accept(*CERTIFY, confidence=0.9)
 
-    def test_a_refusal_by_size_spends_nothing(self, dialog):
+    def test_a_refusal_by_size_uses_up_nothing(self, dialog):
         dialog.prefer("fp <= 0.1%", strategies=["move"])
         for _ in range(2):
             with pytest.raises(GuaranteeError, match=r"\b2,995\b") as caught:
@@ -168,7 +168,7 @@ class TestAccepting:
         certificate = dialog.accept(*CERTIFY).certificate_
         assert (certificate.delta, certificate.number) == (pytest.approx(0.05), 1)
 
-    def test_a_refusal_for_want_of_a_class_spends_nothing(self, dialog):
+    def test_a_refusal_for_want_of_a_class_uses_up_nothing(self, dialog):
         X, y = CERTIFY
         ham = y == "ham"
         for _ in range(2):
@@ -176,16 +176,16 @@ class TestAccepting:
                 dialog.accept(X[ham], y[ham])
 
     @pytest.mark.parametrize("text", ["precision >= 98%", "fp <= 3%, fn <= 3%"])
-    def test_a_test_that_failed_spends(self, dialog, text):
+    def test_a_test_that_failed_uses_up_the_samples(self, dialog, text):
         dialog.prefer(text, strategies=["move"])
         with pytest.raises(GuaranteeError) as caught:
             dialog.accept(*CERTIFY)
         assert caught.value.used_up
         dialog.prefer("fp <= 10%", strategies=["move"])
-        with pytest.raises(GuaranteeError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=USED_UP):
             dialog.accept(*CERTIFY)
 
-    def test_a_test_that_failed_spends_its_share_only(self, dialog):
+    def test_a_test_that_failed_uses_up_its_fraction_only(self, dialog):
         dialog.prefer("precision >= 98%", strategies=["move"])
         with pytest.raises(GuaranteeError):
             dialog.accept(*CERTIFY, reserve=True)
@@ -208,7 +208,7 @@ class TestAccepting:
         dialog.accept(X, y)
         dialog.prefer("fn <= 10%", strategies=["move"])
         again = (X[::-1], y[::-1]) if as_given == "other order" else (X.tolist(), y.tolist())
-        with pytest.raises(GuaranteeError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=USED_UP):
             dialog.accept(*again)
 
     def test_both_or_neither(self, dialog):
@@ -251,7 +251,7 @@ def test_ctrl_c_while_the_labels_are_used_counts_as_a_use(dialog, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             dialog.accept(*CERTIFY)
     dialog.prefer("fn <= 10%", strategies=["move"])
-    with pytest.raises(GuaranteeError, match=SPENT):
+    with pytest.raises(GuaranteeError, match=USED_UP):
         dialog.accept(*CERTIFY)
     dialog.undo()
     assert dialog.accept(*CERTIFY).certificate_.number == 1  # the same request is the same use
@@ -271,7 +271,7 @@ def test_support_follows_what_is_left_of_the_certification_set():
 
 class TestChecking:
     @pytest.fixture
-    def parted(self):
+    def with_certification_set(self):
         """A dialog with about 90 certification samples of each class."""
         return Dialog.from_data(
             *samples(600, 3), committee=LogisticRegression(), certify=0.3, random_state=0
@@ -290,42 +290,45 @@ class TestChecking:
             ("fp <= 100%", "trivial"),
         ],
     )
-    def test_what_cannot_be_proved_is_known_before(self, parted, text, code):
+    def test_what_cannot_be_proved_is_known_before(self, with_certification_set, text, code):
         """Accepting refuses it for the same reason, and uses nothing."""
-        parted.prefer(text, strategies=["move", "reject"])
+        with_certification_set.prefer(text, strategies=["move", "reject"])
         if code is None:
-            parted.check_accept()
+            with_certification_set.check_accept()
             return
         with pytest.raises(GuaranteeError) as checked:
-            parted.check_accept()
+            with_certification_set.check_accept()
         with pytest.raises(GuaranteeError) as refused:
-            parted.accept()
+            with_certification_set.accept()
         assert checked.value.to_dict() == refused.value.to_dict()
         assert (checked.value.code, refused.value.used_up) == (code, False)
-        assert parted.certification.uses == ()
+        assert with_certification_set.certification.uses == ()
 
-    def test_it_depends_on_the_confidence_and_on_what_is_left(self, parted):
-        parted.prefer("fp <= 3.5%", strategies=["move"])
-        parted.check_accept(confidence=0.9, reserve=True)
+    def test_it_depends_on_the_confidence_and_on_what_is_left(self, with_certification_set):
+        with_certification_set.prefer("fp <= 3.5%", strategies=["move"])
+        with_certification_set.check_accept(confidence=0.9, reserve=True)
         for options in ({"confidence": 0.99}, {"reserve": True}):
             with pytest.raises(GuaranteeError) as refused:
-                parted.check_accept(**options)
+                with_certification_set.check_accept(**options)
             assert refused.value.code == "too_few_samples"
-        parted.prefer("fp <= 30%", strategies=["move"])
-        parted.accept()
-        parted.check_accept()  # the same model again
-        parted.goto(1)
+        with_certification_set.prefer("fp <= 30%", strategies=["move"])
+        with_certification_set.accept()
+        with_certification_set.check_accept()  # the same model again
+        with_certification_set.goto(1)
         with pytest.raises(GuaranteeError) as refused:
-            parted.check_accept()
+            with_certification_set.check_accept()
         assert refused.value.code == "used_up"
 
-    def test_what_is_missing_is_named(self, dialog, parted):
-        for one, code in ((dialog, "no_certification_set"), (parted, "no_preference")):
+    def test_what_is_missing_is_named(self, dialog, with_certification_set):
+        for one, code in (
+            (dialog, "no_certification_set"),
+            (with_certification_set, "no_preference"),
+        ):
             with pytest.raises(GuaranteeError) as refused:
                 one.check_accept()
             assert refused.value.code == code
         with pytest.raises(ParameterError, match="confidence"):
-            parted.check_accept(confidence=1.5)
+            with_certification_set.check_accept(confidence=1.5)
 
 
 # One ledger for several dialogs
@@ -640,12 +643,12 @@ class TestFile:
             FileLedger(tmp_path)
 
     @pytest.mark.parametrize(
-        "content", ["", "{", "[]", '{"format": 9, "accounts": []}', '{"format": 1}', "cut"]
+        "content", ["", "{", "[]", '{"format": 9, "accounts": []}', '{"format": 1}', "truncated"]
     )
     def test_a_damaged_file_is_an_error_and_stays_as_it_is(self, tmp_path, content):
         path = tmp_path / "ledger.json"
         certified(begin(*TABLE, ledger=FileLedger(path)))
-        content = path.read_text()[:-100] if content == "cut" else content
+        content = path.read_text()[:-100] if content == "truncated" else content
         path.write_text(content)
         dialog = begin(*TABLE, "fn <= 20%", ledger=FileLedger(path))
         with pytest.raises(FileError) as refused:

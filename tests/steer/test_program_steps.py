@@ -326,7 +326,7 @@ def test_what_was_tuned_survives_growing():
 # Requests for the whole
 
 
-def test_a_preference_stays_and_its_decision_is_set_anew():
+def test_a_preference_stays_and_its_decision_is_set_again():
     dialog = dialog_on()
     asked = dialog.prefer("fn <= 12", strategies=["move"])
     check_program(dialog)
@@ -359,7 +359,7 @@ def test_without_a_request_most_votes_win():
             assert node.prediction == int(node.position[1] > node.position[0])
 
 
-def test_a_decision_that_rejects_is_set_anew_and_ends_show_where_they_lean():
+def test_a_decision_that_rejects_is_set_again_and_ends_show_where_they_lean():
     dialog = dialog_on()
     dialog.prefer("fn <= 6, fp <= 60, rejected <= 40%", strategies=["reject"])
     assert dialog.confusion.n_rejected
@@ -794,7 +794,7 @@ def test_a_share_that_is_none(tune):
 def test_a_class_that_would_be_missing(change, share):
     X, y = pima()
     pos = y == "pos"
-    if change.get("time"):  # the certify part has few of the first class, the tuning part none
+    if change.get("time"):  # the certification set has few of the first class, the tuning set none
         change = {"time": np.where(pos, 1000, 0) + np.arange(len(y)), "certify": None}
     if change.get("groups"):
         change = {"groups": np.where(pos, "all", np.arange(len(y)).astype(str)), "certify": None}

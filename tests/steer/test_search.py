@@ -39,7 +39,7 @@ class Gains:
         start, codes = request.known[0], request.data.codes
         answers = best_decision(request.objective, start.scores).predict(start.scores)
         wrong = np.flatnonzero(answers != codes)
-        wrong = wrong[np.argsort(-codes[wrong])]  # the price first: no bound speaks of fn
+        wrong = wrong[np.argsort(-codes[wrong])]  # the cost first: no bound speaks of fn
         for i in range(1, self.n + 1):
             better = answers.copy()
             right = wrong[: i * len(wrong) // self.n]

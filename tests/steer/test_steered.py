@@ -214,7 +214,7 @@ def test_scores_are_rounded_so_that_rounding_errors_do_not_decide(request, name)
 
 
 def test_the_samples_of_a_dialog_do_not_tip_to_the_other_side_of_the_threshold(guaranteed):
-    """A cut lies on a certify sample, so rounding errors would show first there."""
+    """A threshold lies on a certification sample, so rounding errors would show first there."""
     scores = guaranteed.scorer_(X)
     at = np.flatnonzero(np.abs(scores - guaranteed.decision_.high) < 1e-6)
     together = guaranteed.predict(X)[at]

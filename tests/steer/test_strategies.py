@@ -136,7 +136,7 @@ def test_rejects_take_what_a_threshold_cannot():
     )
 
 
-# Weighing anew
+# Reweighting
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_retuned_learners_are_judged_on_samples_they_were_not_trained_on():
 
 @pytest.mark.parametrize("seed", [2, 7])
 def test_scores_held_out_and_scores_of_new_samples_are_on_one_scale(seed):
-    """Else the cut that is set on the ones means nothing on the others."""
+    """Else the threshold that is set on the ones means nothing on the others."""
 
     def drawn(n, seed):
         random = np.random.default_rng(seed)

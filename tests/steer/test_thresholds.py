@@ -1,4 +1,4 @@
-"""From scores to answers: ties, bands of doubt, and searches against trying every cut."""
+"""From scores to answers: ties, bands of doubt, and searches against trying every threshold."""
 
 from itertools import combinations_with_replacement, pairwise
 
@@ -152,7 +152,7 @@ class TestOffsets:
 
 class TestMoved:
     @given(scored(), st.sampled_from(TWO + WITH_REJECTS))
-    @example(  # two cuts miss it by 3.2, but for rounding, and one of them has fewer errors
+    @example(  # two thresholds miss it by 3.2, but for rounding, and one of them has fewer errors
         (np.array([0, 0, 1, 0, 1, 1, 1, 1]), np.array([0.5, 0.5, 0, 0.5, 0.5, 0.5, 0.5, 0.5])),
         "precision >= 90%, precision(0) >= 90%, rejected <= 50%",
     )
@@ -232,14 +232,14 @@ class TestDoubtful:
 
     @pytest.mark.parametrize("text", WITH_REJECTS)
     def test_many_scores_are_searched_as_well_as_their_grid(self, text):
-        """More cuts than the grid holds: what is found is near the best of all pairs."""
+        """More thresholds than the grid holds: what is found is near the best of all pairs."""
         rng = np.random.default_rng(4)
         codes = rng.integers(0, 2, 1500)
         scores = rng.normal(size=1500) + 1.5 * codes
         objective = Objective(Preference(text), codes, (0, 1))
         found = evaluate(objective, best_rejecting_decision(objective, scores), scores)
         without = evaluate(objective, best_decision(objective, scores), scores)
-        # Three rounds end on neighbouring cuts, so at most a cell of the first grid is lost.
+        # Three rounds end on neighbouring thresholds, so at most a cell of the first grid is lost.
         cell = 1500 // 159 + 1
         assert found.shortfall <= without.shortfall + 1e-9
         assert found <= (without.shortfall + 1e-9, without.errors + cell, np.inf)

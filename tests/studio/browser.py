@@ -85,7 +85,7 @@ class Window:
         self.url = self.page.url.partition("#")[0]  # without the token; the cookie is enough
 
     def show(self, place: str = "", *, allow: tuple[str, ...] = (), fresh: bool = False) -> Page:
-        """The page at a place; it is loaded anew if `fresh`, or if no place is named."""
+        """The page at a place; it is loaded again if `fresh`, or if no place is named."""
         self.watch.allow = [re.compile(pattern) for pattern in allow]
         if fresh:
             self.page.goto("about:blank")
@@ -95,7 +95,7 @@ class Window:
     def leave(self, *, clean: bool) -> None:
         """End a test, of which nothing is left; its console has to be empty.
 
-        After one that was not `clean` the page is loaded anew: nobody knows what is on it.
+        After one that was not `clean` the page is loaded again: nobody knows what is on it.
         """
         self.page.unroute_all()
         self.page.evaluate("localStorage.clear()")

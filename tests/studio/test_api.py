@@ -23,7 +23,7 @@ from margrave.studio.store import BUSY, Store, StoreError
 from margrave.studio.uploads import ENDINGS, parquet_of
 
 TOKEN = "a-token-for-tests"  # noqa: S105
-CHEAP = ["move", "reject"]
+FAST = ["move", "reject"]
 SECONDS = 30
 
 
@@ -48,7 +48,7 @@ def table(client):
 def dialog(client):
     """A dialog with one step, for requests that change nothing."""
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 30", strategies=CHEAP)
+    client.asked(name, "fp <= 30", strategies=FAST)
     return name
 
 
@@ -210,10 +210,10 @@ def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
 
     monkeypatch.setattr(Handle, "progress", noted)
     name, job = begun(client, table, members=["logistic", "qda"])
-    heard = list(client.events(job))
-    assert [event for event, _ in heard] == ["job"] * (len(heard) - 1) + ["end"]
-    assert heard[-1][1]["state"] == "done"
-    assert heard[-1][1]["result"] == {"step": 0}
+    events = list(client.events(job))
+    assert [event for event, _ in events] == ["job"] * (len(events) - 1) + ["end"]
+    assert events[-1][1]["state"] == "done"
+    assert events[-1][1]["result"] == {"step": 0}
     *bars, last = [members for *_, members in received if members]
     assert last == bars[-1]
     assert [[one["name"] for one in members] for members in bars] == [["logistic", "qda"]] * 13
@@ -222,7 +222,7 @@ def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
         assert done == sorted(done)
         assert (done[-1], {members[j]["total"] for members in bars}) == (6, {6})
     assert [sum(one["done"] for one in members) for members in bars] == list(range(13))
-    for _, record in heard:
+    for _, record in events:
         assert (record["id"], record["kind"], f"/dialogs/{record['dialog']}") == (
             job,
             "train",
@@ -257,12 +257,12 @@ def test_the_whole_story(client):
     assert first["limits"] == [{"subject": "fp(1)", "error": "fp", "most": 30}]
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
-    short = client.asked(name, "fn <= 20", strategies=CHEAP)
+    short = client.asked(name, "fn <= 20", strategies=FAST)
     assert short["preference"] == "fp <= 30, fn <= 20"
     assert (short["met"], short["parent"]) == (False, 1)
     assert short["shortfall"] > 0
     assert short["binding"] in ("fp <= 30", "fn <= 20")
-    taken = client.asked(name, short["instead"], keep=False, at=short["parent"], strategies=CHEAP)
+    taken = client.asked(name, short["instead"], keep=False, at=short["parent"], strategies=FAST)
     assert (taken["number"], taken["parent"], taken["met"]) == (3, 1, True)
     assert taken["instead"] is None
 
@@ -277,7 +277,7 @@ def test_the_whole_story(client):
     record = client.ok(f"{name}/goto", {"step": 2})
     assert (record["position"], record["undone"], record["can_redo"]) == (2, [], False)
     assert client.post(f"{name}/redo").status_code == 400
-    branch = client.asked(name, "fn <= 60", keep=False, at=0, strategies=CHEAP)
+    branch = client.asked(name, "fn <= 60", keep=False, at=0, strategies=FAST)
     assert (branch["number"], branch["parent"]) == (4, 0)
     compared = client.ok(f"{name}/compare", params={"first": 1, "second": 4})
     assert 0 < compared["n_only_first"] + compared["n_only_second"] <= compared["n_changed"]
@@ -318,11 +318,11 @@ def test_the_whole_story(client):
 
 def test_alternatives_to_limits_that_cannot_be_met_together_are_met(client):
     name = client.dialog("pima", members=["logistic"])
-    short = client.asked(name, "fp <= 5", "fn <= 5", strategies=CHEAP)
+    short = client.asked(name, "fp <= 5", "fn <= 5", strategies=FAST)
     assert [one["kept"] for one in short["alternatives"]] == ["fp <= 5", "fn <= 5", None]
     for one in short["alternatives"]:
         wanted = one["preference"]
-        taken = client.asked(name, wanted, keep=False, at=short["number"], strategies=CHEAP)
+        taken = client.asked(name, wanted, keep=False, at=short["number"], strategies=FAST)
         assert (taken["met"], taken["alternatives"]) == (True, [])
 
 
@@ -333,13 +333,13 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     plan = f"/tables/{whole['table']['id']}/plan"
     early = client.post(f"{name}/accept", {"confidence": 0.8})
     assert early.status_code == 400
-    client.asked(name, "fp <= 2", strategies=CHEAP)
+    client.asked(name, "fp <= 2", strategies=FAST)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.95}))
     assert refused["state"] == "failed"
     assert lacks(refused["error"], "neg", 100) == []  # of that class
     assert (refused["code"], refused["fields"]["n"]) == ("too_few_samples", 100)
     assert client.ok(name)["left"] == whole["left"]
-    client.asked(name, "fp <= 60", keep=False, strategies=CHEAP)
+    client.asked(name, "fp <= 60", keep=False, strategies=FAST)
     first = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))
     assert first["state"] == "done"
     record = client.ok(name)
@@ -349,7 +349,7 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
         0.8,
     )
     assert client.ok(plan, {"target": "target"})["used_up"] is False
-    client.asked(name, "fp <= 80", keep=False, strategies=CHEAP)
+    client.asked(name, "fp <= 80", keep=False, strategies=FAST)
     other = client.finished(client.post(f"{name}/accept", {"confidence": 0.9}))
     assert "0.8" in other["error"]
     second = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
@@ -590,7 +590,7 @@ def test_edits_and_earlier_limits_count(client):
     assert client.ok(f"{name}/read", {"edits": edits})["code"] == "too_many"
     words = ("fp", "fn", "alarms", "errors", "correct")  # as counts that everything meets
     sixty = [f"{word} >= {n}" for n in range(12) for word in words]
-    client.asked(name, *(", ".join(sixty[at::3]) for at in range(3)), strategies=CHEAP)
+    client.asked(name, *(", ".join(sixty[at::3]) for at in range(3)), strategies=FAST)
     assert client.ok(f"{name}/read", {"wants": ["recall >= 1%"]})["code"] == "too_many"
     answer = client.post(f"{name}/prefer", {"wants": ["recall >= 1%"]})
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many")
@@ -731,7 +731,7 @@ def test_a_request_that_fails_leaves_the_dialog_where_it_was(client):
 def test_a_dialog_at_work_is_not_changed_but_can_be_read(client, held):
     reached, free = held
     name = client.dialog("pima", members=["logistic"])
-    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP})["id"]
+    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": FAST})["id"]
     assert reached.wait(SECONDS)
     for path, body in (
         ("prefer", {"wants": ["fp <= 20"]}),
@@ -762,10 +762,10 @@ def test_what_is_read_while_a_branch_is_searched_is_where_the_dialog_stands(clie
     reached, free = held
     free.set()
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 10", strategies=CHEAP)
+    client.asked(name, "fp <= 10", strategies=FAST)
     reached.clear()
     free.clear()
-    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP, "at": 0})["id"]
+    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": FAST, "at": 0})["id"]
     assert reached.wait(SECONDS)
     record = client.ok(name)
     total = client.ok(f"{name}/rows", params={"true": "neg", "predicted": "pos"})["total"]
@@ -789,7 +789,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far(client, held):
     assert (record["position"], step["cancelled"], step["final"]) == (1, True, True)
     assert step["preference"] == "fp <= 30"
     assert step["after"] == running["reply"]["after"]
-    assert step["strategy"] in CHEAP
+    assert step["strategy"] in FAST
     after = client.ok(f"/jobs/{job}/cancel", {})  # too late, and no error
     assert after["state"] == "done"
 
@@ -797,7 +797,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far(client, held):
 def test_the_best_reply_so_far_is_shown_while_a_search_runs(client, held):
     reached, free = held
     name = client.dialog("pima", members=["logistic"])
-    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP})["id"]
+    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": FAST})["id"]
     assert reached.wait(SECONDS)
     events = client.events(job)
     shown = [client.ok(f"/jobs/{job}"), client.ok(name)["job"], next(events)[1]]
@@ -994,7 +994,7 @@ def test_of_two_requests_at_once_one_is_refused(studio, monkeypatch):
 
 
 def test_a_listener_that_comes_late_or_again_hears_the_end(client, dialog):
-    answer = client.post(f"{dialog}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP})
+    answer = client.post(f"{dialog}/prefer", {"wants": ["fp <= 30"], "strategies": FAST})
     assert client.finished(answer)["state"] == "done"
     job = answer.json()["id"]
     for _ in range(2):

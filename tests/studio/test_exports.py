@@ -29,7 +29,7 @@ from margrave.studio.routes_tables import add_table
 from margrave.studio.uploads import parquet_of
 
 pytestmark = pytest.mark.usefixtures("unused_rows")
-CHEAP = ["move", "reject"]
+FAST = ["move", "reject"]
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,11 @@ def client(studio):
 
 @pytest.fixture(scope="module")
 def story(client):
-    """A dialog that branches, uses a dear way and rejects, with two models accepted."""
+    """A dialog that branches, uses a slow strategy and rejects, with two models accepted."""
     name = client.dialog("pima")
     client.asked(name, "fp <= 60")
     client.asked(name, "fn <= 0", keep=False, at=0)
-    client.asked(name, "fp <= 10%, rejected <= 30%", keep=False, at=1, strategies=CHEAP)
+    client.asked(name, "fp <= 10%, rejected <= 30%", keep=False, at=1, strategies=FAST)
     for step, reserve in ((1, True), (3, False)):
         client.ok(f"{name}/goto", {"step": step})
         begun = client.post(f"{name}/accept", {"confidence": 0.8, "reserve": reserve})
@@ -141,9 +141,9 @@ def test_cards_and_certificates_say_what_is_guaranteed(client, story):
         assert certificate["confusion"]["counts"] == one["confusion"]["counts"]
         assert certificate["issued"] == one["issued"]
         card = client.get(f"{place}/card.md").text
-        for promise in certificate["guarantees"]:
-            assert promise["sentence"] in card
-            assert any(promise["sentence"] in line for line in one["guarantees"])
+        for guarantee in certificate["guarantees"]:
+            assert guarantee["sentence"] in card
+            assert any(guarantee["sentence"] in line for line in one["guarantees"])
 
 
 def test_where_onnx_is_not_installed_that_is_said(studio, story, monkeypatch):
@@ -233,7 +233,7 @@ def test_a_script_repeats_a_program_node_by_node(client, tmp_path):
         ("program/grow", {"levels": 2}),
     ):
         assert client.finished(client.post(f"{name}/{path}", body))["state"] == "done"
-    client.asked(name, "fp <= 30", strategies=CHEAP)
+    client.asked(name, "fp <= 30", strategies=FAST)
     client.ok(f"{name}/goto", {"step": 1})
     begun = client.post(f"{name}/program/tune", {"node": "1-0", "wants": ["fp <= 5"]})
     assert client.finished(begun)["state"] == "done"
@@ -333,12 +333,12 @@ def test_a_script_uses_the_strategies_that_were_allowed(client, tmp_path):
     assert dialog.reply.after.counts.tolist() == step["after"]["counts"]
 
 
-def test_a_script_spends_what_was_used_up(client, tmp_path):
+def test_a_script_uses_up_what_was_used_up(client, tmp_path):
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 45, fn <= 90", strategies=CHEAP)
+    client.asked(name, "fp <= 45, fn <= 90", strategies=FAST)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))
     assert refused["state"] == "failed"
-    client.asked(name, "fp <= 60", keep=False, strategies=CHEAP)
+    client.asked(name, "fp <= 60", keep=False, strategies=FAST)
     begun = client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True})
     assert client.finished(begun)["state"] == "done"
     (one,) = client.ok(name)["accepted"]
@@ -411,8 +411,8 @@ def test_a_report_needs_no_other_file(client, story):
     assert not re.search(r"url\(\s*['\"]?(?!data:)", source)
     assert "@import" not in source
     one = client.ok(story)["accepted"][0]
-    promise = one["guarantees"][0].partition(" (")[0]
-    assert promise[1:] in page.text
+    guarantee = one["guarantees"][0].partition(" (")[0]
+    assert guarantee[1:] in page.text
     assert "refused" not in page.classes
 
 
@@ -422,8 +422,8 @@ def test_a_report_of_what_was_not_accepted_guarantees_nothing(client, story):
     assert "fn <= 0" in page.text
     (head,) = re.findall("<header>.*</header>", source, re.DOTALL)
     for one in client.ok(story)["accepted"]:
-        for promise in one["guarantees"]:
-            assert promise.partition(" (")[0][1:] not in head
+        for guarantee in one["guarantees"]:
+            assert guarantee.partition(" (")[0][1:] not in head
 
 
 def test_a_report_has_all_steps_and_all_certificates(client, story):

@@ -793,7 +793,7 @@ class TestErrors:
 # Listeners
 
 
-async def heard(jobs, job):
+async def events(jobs, job):
     async with asyncio.timeout(LONG):
         return [record async for record in jobs.follow(job)]
 
@@ -811,7 +811,7 @@ class TestListeners:
         job, work = bench.hold()
         row = bench.ended(job, work)
         for late in (job, row):
-            assert asyncio.run(heard(bench.jobs, late)) == [bench.record(job)]
+            assert asyncio.run(events(bench.jobs, late)) == [bench.record(job)]
 
     def test_from_waiting_to_the_end(self, bench):
         async def story():
@@ -932,7 +932,7 @@ class TestListeners:
             await next_of(stays)
             await next_of(leaves)
             await leaves.aclose()
-            task = asyncio.ensure_future(heard(bench.jobs, job))
+            task = asyncio.ensure_future(events(bench.jobs, job))
             await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -1110,7 +1110,7 @@ def test_two_hundred_jobs_of_twenty_users_in_two_processes(store):
             for dialog in dialogs[user]:
                 jobs = processes[number % 2]
                 job = jobs.submit(user, "prefer", dialog, {"number": number})
-                last = asyncio.run(heard(processes[(number + 1) % 2], job))[-1]
+                last = asyncio.run(events(processes[(number + 1) % 2], job))[-1]
                 assert (last["state"], last["result"]) == ("done", {"step": number})
 
     try:

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("unused_rows")
 # Files that are no tables
 
 BAD = {  # with what the refusal names
-    "letter.doc": (b"Dear", [".csv", ".parquet"]),
+    "letter.doc": (b"Hello", [".csv", ".parquet"]),
     "nothing.csv": (b"", []),
     "ragged.csv": (b"a,b\n1,2\n3\n4,5,6\n", [3]),  # the line
     "wide.csv": (

@@ -290,7 +290,7 @@ def test_accepting(looks, user, mails_table):
     at_step(page, 1)
     expect(panel(page, CERTIFY).locator(".offer .notice-warn")).to_be_visible()
     assert user.ok(f"/dialogs/{dialog}")["used_up"]
-    look.at("spent", "#tab-panel")
+    look.at("used-up", "#tab-panel")
 
 
 @pytest.mark.full

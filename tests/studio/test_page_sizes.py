@@ -75,7 +75,7 @@ def test_four_classes(open_page, studio_server, viewport, theme):
     well_made(page)
 
 
-def cut(page):
+def clipped(page):
     """The numbers of the matrix that are wider than their place."""
     return page.locator(".cell-number").evaluate_all(
         """(all) => all.filter((one) => one.scrollWidth > one.clientWidth)
@@ -89,7 +89,7 @@ def lines(part):
 
 
 @SIZES
-def test_long_names_and_percentages_are_not_cut(open_page, studio_server, viewport, theme):
+def test_long_names_and_percentages_are_not_clipped(open_page, studio_server, viewport, theme):
     user = studio_server.user
     classes = ("account_takeover", "friendly_fraud", "honest", "stolen_card")
     dialog = trained(user, uploaded(user, table(2400, classes)), "correct(honest) >= 60%")
@@ -100,11 +100,11 @@ def test_long_names_and_percentages_are_not_cut(open_page, studio_server, viewpo
     errors = sum(map(sum, matrix(page))) - sum(row[at] for at, row in enumerate(matrix(page)))
     tells(step(page, 1).locator(".trail-counts"), errors)
     button(page, Name.PERCENT).click()
-    assert cut(page) == []
+    assert clipped(page) == []
     cell(page, "honest", "honest").click()
     page.keyboard.type("97.5")
     expect(page.locator(".cell-bound").nth(3)).to_be_visible()  # the preview of other cells
-    assert cut(page) == []
+    assert clipped(page) == []
     page.keyboard.press("Escape")
     certifies(page)
     assert lines(page.locator(".dialog-head p").first) < 2

@@ -23,7 +23,7 @@ from margrave.studio.routes_tables import add_table
 from margrave.studio.uploads import parquet_of
 
 MEMBERS = ["logistic", "qda"]
-CHEAP = ["move", "reject"]
+FAST = ["move", "reject"]
 ASKED = [(0, "fp <= 10"), (1, "fp <= 3, rejected <= 60%"), (0, "fn <= 30"), (0, "fp <= 0, fn <= 0")]
 
 
@@ -52,9 +52,9 @@ def two(client):
         random_state=0,
     )
     for at, want in ASKED:
-        client.asked(name, want, at=at, keep=False, strategies=CHEAP)
+        client.asked(name, want, at=at, keep=False, strategies=FAST)
         own.goto(at)
-        own.prefer(want, strategies=CHEAP)
+        own.prefer(want, strategies=FAST)
     return name, own, frame
 
 
@@ -71,8 +71,8 @@ def three(client):
         random_state=0,
     )
     want = "errors(versicolor -> virginica) <= 1, rejected <= 10%"
-    client.asked(name, want, strategies=CHEAP)
-    own.prefer(want, strategies=CHEAP)
+    client.asked(name, want, strategies=FAST)
+    own.prefer(want, strategies=FAST)
     return name, own, frame
 
 
@@ -231,13 +231,13 @@ def test_certainty_is_the_share_of_samples_that_are_nearer_to_another_answer(cli
     for number in (0, 1, 2):
         client.ok(f"{name}/goto", {"step": number})
         option = own.history[number].candidate
-        cut = option.decision
+        decision = option.decision
         sizes = []
         for score in option.scores.tolist():
-            if score > cut.high:
-                sizes.append(score - cut.high)
-            elif score <= cut.low:
-                sizes.append(max(cut.low - score, math.ulp(0.0) if cut.rejects else 0.0))
+            if score > decision.high:
+                sizes.append(score - decision.high)
+            elif score <= decision.low:
+                sizes.append(max(decision.low - score, math.ulp(0.0) if decision.rejects else 0.0))
             else:
                 sizes.append(0.0)
         at = {place: i for i, place in enumerate(own.rows().at.tolist())}
@@ -430,7 +430,7 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
     )
 
 
-def test_members_weigh_what_the_library_says(client, two):
+def test_members_have_the_weights_of_the_library(client, two):
     name, own, _ = two
     client.ok(f"{name}/goto", {"step": 0})
     weights = own.history[0].candidate.scorer.weights.tolist()

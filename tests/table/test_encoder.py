@@ -160,7 +160,7 @@ def test_kinds_are_described():
         assert [word for word in re.findall(r"\w+", line) if word in names] == names
 
 
-def test_long_lists_of_names_are_cut():
+def test_long_lists_of_names_are_shortened():
     wide = pd.DataFrame(np.arange(16).reshape(2, 8))
     described, bare = (TableEncoder().fit(one).describe() for one in (wide, wide.to_numpy()))
     # The number of columns, the names of the first, and how many more there are.

@@ -1,4 +1,4 @@
-"""Maximal average margin: the Parzen classifier and ranker, and how far to trust them.
+"""Maximal average margin: the Parzen classifier and ranker, with bounds on their errors.
 
 ======================  ==========================================================================
 `MAMClassifier`         the direction with the largest average margin, its width by leave-one-out

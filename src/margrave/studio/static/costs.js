@@ -321,7 +321,7 @@ function Result({ dialog, act, winners, label, names, frontier }) {
  * The point with the lowest expected cost.
  * @param {Point[]} points @param {import('./costs_map.js').Sizes} sizes @param {{cost: number, prior: number}} point
  */
-function cheapest(points, sizes, { cost, prior }) {
+function lowestCost(points, sizes, { cost, prior }) {
   const costs = points.map((one) => expectedCost(one, sizes, cost, prior));
   return points[costs.reduce((best, one, place) => (one < costs[best] ? place : best), 0)];
 }
@@ -333,7 +333,7 @@ function cheapest(points, sizes, { cost, prior }) {
  *   onPoint: (point: {cost: number, prior: number}) => void}} props
  */
 function Expected({ dialog, reached, label, sizes, here, point, onPoint }) {
-  const best = reached.length ? cheapest(reached, sizes, point) : null;
+  const best = reached.length ? lowestCost(reached, sizes, point) : null;
   /** Per 1,000 rows, as text. @param {{fp: number, fn: number}} one */
   const shown = (one) => decimal.format(1000 * expectedCost(one, sizes, point.cost, point.prior));
   const name = nameClass(label);

@@ -57,7 +57,7 @@ export function useDialog(id) {
   const [held, setHeld] = useState(
     /** @type {Held} */ ({ dialog: null, error: null, job: null, reply: null, pending: 0, problem: '' }),
   );
-  /** The followed job, with a promise that resolves when it ends. */
+  /** The followed job, with a `Promise` that resolves when it ends. */
   const followed = useRef(/** @type {{id: string, stop: () => void, end: Promise<Job>} | null} */ (null));
   const change = useCallback(
     (/** @type {Partial<Held>} */ some) => setHeld((now) => ({ ...now, ...some })),

@@ -7,7 +7,7 @@ import { count, html, labelText, nameClass, percent, plural } from './kit.js';
 /** @typedef {import('./types.js').Parts} Parts */
 /** @typedef {import('./types.js').Support} Support */
 
-/** The training and tuning parts. @type {Record<Dialog["kind"], [string, string][]>} */
+/** Names and descriptions of the training and the tuning set. @type {Record<Dialog["kind"], [string, string][]>} */
 const LEARN = {
   committee: [
     ['Training only', 'The members are trained on these rows.'],

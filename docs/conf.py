@@ -41,6 +41,10 @@ numpydoc_show_class_members = False
 
 myst_heading_anchors = 3
 
+# What a button copies has no prompts and no output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_examples",
@@ -63,7 +67,6 @@ html_show_sphinx = False
 html_theme_options = {
     "logo": {"text": f"Margrave {version}"},
     "navbar_end": ["theme-switcher"],
-    "show_prev_next": True,
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,

@@ -210,6 +210,18 @@ def test_examples_of_readme_and_tutorial(tmp_path, monkeypatch, full, in_shell):
         check_examples(page, in_shell=in_shell)
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name)
+        for page in PAGES
+        if page.parent.name in ("tutorials", "howto")
+    ],
+)
+def test_a_tutorial_or_how_to_guide_is_short(page):
+    assert len(page.read_text("utf-8").split()) <= 1500
+
+
 def test_pages_with_code_are_found():
     kinds = [
         {found["kind"] for found in EXAMPLE.finditer(page.read_text("utf-8"))} for page in PAGES

@@ -268,7 +268,7 @@ class Program:
 
         With two classes both are the same. If r − ½ is γ at all nodes, they are exp(−2 γ² T).
         Kulkarni et al. (2016) mention a bound for more classes, but not its formula; this one is
-        derived in the user guide.
+        derived in "Martingale programs" of the documentation.
 
         Examples
         --------

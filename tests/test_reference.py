@@ -1,13 +1,20 @@
 """The reference pages are complete: they name what the code has, and nothing else."""
 
+import contextlib
 import itertools
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from margrave import cli
+from margrave.app import InputError, TableError
+from margrave.app.options import make_parser
+from margrave.app.request import NOT_MET
 from margrave.confusion import PreferenceError, _bounds, _grammar
+from margrave.steer import GuaranteeError, SplitError
 
 DOCS = Path(__file__).resolve().parents[1] / "docs/reference"
 
@@ -19,7 +26,7 @@ def page(name):
 def section(text, heading):
     """Return the text below a heading, up to the next heading of its level or above."""
     level = heading.partition(" ")[0]
-    end = r"(?=^#{1,%d} |\Z)" % len(level)
+    end = rf"(?=^#{{1,{len(level)}}} |\Z)"
     found = re.search(rf"^{re.escape(heading)}\n(.*?){end}", text, re.DOTALL | re.MULTILINE)
     assert found, heading
     return found[1]
@@ -108,11 +115,13 @@ def test_what_the_grammar_generates_can_be_parsed(seed):
     sentences = Sentences(seed)
     for _ in range(20):
         text = sentences.write("preference")
-        try:
+        with contextlib.suppress(PreferenceError):
             list(_grammar.parse_bounds(text))
-        except PreferenceError as error:
-            differ = re.search(r'(\w+|"not spam") -> \1\b', text) or "another class" in str(error)
-            assert differ or error.code in ("not_a_count", "not_a_fraction"), (text, str(error))
+            continue
+        with pytest.raises(PreferenceError) as caught:
+            list(_grammar.parse_bounds(text))
+        same_class = "predictions of another class" in str(caught.value)
+        assert same_class or caught.value.code in ("not_a_count", "not_a_fraction"), text
 
 
 def test_every_quantity_is_in_the_table():
@@ -134,3 +143,87 @@ def test_every_code_of_a_preference_error_is_in_the_table():
     known = re.findall(r"^    ``(\w+)`` ", PreferenceError.__doc__, re.MULTILINE)
     cells = first_cells(section(page("preferences.md"), "## Errors"))
     assert [cell.strip("`") for cell in cells] == known
+
+
+# The command line
+
+
+def subcommands():
+    (commands,) = [action for action in make_parser()._actions if isinstance(action.choices, dict)]
+    return commands.choices
+
+
+def options_of(parser):
+    return {
+        option
+        for action in parser._actions
+        for option in action.option_strings
+        if option not in ("-h", "--help")
+    }
+
+
+def test_every_command_has_a_section():
+    headings = re.findall(r"^## margrave (\w+)$", page("command_line.md"), re.MULTILINE)
+    assert headings == ["steer", "predict", "check", "card", "studio", "data"]
+    assert {*headings} == {*subcommands()}
+
+
+@pytest.mark.parametrize("command", subcommands())
+def test_every_option_is_in_the_table_of_its_command(command):
+    parser = subcommands()[command]
+    text = section(page("command_line.md"), f"## margrave {command}")
+    found = re.findall(r"`(--[\w-]+)", " ".join(first_cells(text)))
+    assert {*found} == options_of(parser)
+    for action in parser._actions:
+        if not action.option_strings and action.metavar:
+            assert action.metavar in text
+
+
+def test_every_option_on_the_page_exists():
+    known = {option for parser in subcommands().values() for option in options_of(parser)}
+    known |= {"--help", "--version"}
+    assert {*re.findall(r"(?<![\w-])--[a-z][\w-]*", page("command_line.md"))} == known
+
+
+def test_every_exit_code_is_in_the_table():
+    cells = first_cells(section(page("command_line.md"), "## Exit codes"))
+    codes = {0, cli.BAD_INPUT, NOT_MET, cli.ALARM, cli.INTERRUPTED}
+    assert {*map(int, cells)} == codes
+
+
+# The JSON API
+
+
+def test_every_operation_is_on_the_page():
+    pytest.importorskip("fastapi")
+    from margrave.studio import Settings, create_app
+
+    app = create_app(SimpleNamespace(settings=Settings(), store=None))
+    known = {
+        f"{method.upper()} {path}": operation
+        for path, found in app.openapi()["paths"].items()
+        for method, operation in found.items()
+    }
+    rows = dict(re.findall(r"^\| `([A-Z]+ /api\S*)` \|(.*)\|$", page("json_api.md"), re.MULTILINE))
+    assert {*rows} == {*known, "GET /api/openapi.json", "POST /api/session"}
+    for operation, described in known.items():
+        cell = rows[operation].split("|")[1]
+        for parameter in described.get("parameters", []):
+            assert parameter["in"] == "path" or f"`{parameter['name']}`" in cell, operation
+
+
+def test_every_status_is_in_the_table():
+    pytest.importorskip("fastapi")
+    from margrave.studio.problems import _CODES
+
+    rows = re.findall(r"^\| (\d{3}) \| `(\w+)`", page("json_api.md"), re.MULTILINE)
+    assert {int(status): code for status, code in rows} == _CODES
+
+
+def test_every_code_of_the_library_is_in_the_table():
+    table = section(page("json_api.md"), "## Errors")
+    for error in (InputError, TableError, GuaranteeError, SplitError):
+        listed = re.findall(r"^    ``(\w+)`` ", error.__doc__, re.MULTILINE)
+        listed = listed or re.findall(r'"([a-z_]+)"', error.__doc__.partition("fields : dict")[0])
+        (row,) = re.findall(rf"^\| .*\.{error.__name__}`.*\|(.*)\|$", table, re.MULTILINE)
+        assert {*listed} <= {*re.findall(r"`(\w+)`", row), "parameter"}, error

@@ -1,6 +1,7 @@
 """The reference pages are complete: they name what the code has, and nothing else."""
 
 import contextlib
+import importlib
 import itertools
 import random
 import re
@@ -9,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from margrave import cli
+import margrave
+from margrave import catalogue, cli, datasets
 from margrave.app import InputError, TableError
 from margrave.app.options import make_parser
 from margrave.app.request import NOT_MET
@@ -227,3 +229,84 @@ def test_every_code_of_the_library_is_in_the_table():
         listed = listed or re.findall(r'"([a-z_]+)"', error.__doc__.partition("fields : dict")[0])
         (row,) = re.findall(rf"^\| .*\.{error.__name__}`.*\|(.*)\|$", table, re.MULTILINE)
         assert {*listed} <= {*re.findall(r"`(\w+)`", row), "parameter"}, error
+
+
+# The catalogue and the data sets
+
+
+def test_every_method_is_in_the_table():
+    cells = first_cells(section(page("catalogue.md"), "## The methods"))
+    assert tuple(cell.strip("`") for cell in cells) == catalogue.names()
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_the_table_tells_which_methods_have_probabilities(name):
+    entry = catalogue.describe(name)
+    if entry.needs is not None:
+        pytest.importorskip(entry.estimator.partition(".")[0])
+    (row,) = re.findall(rf"^\| `{name}` \|(.*)\|$", page("catalogue.md"), re.MULTILINE)
+    cells = [cell.strip() for cell in row.split("|")]
+    assert cells[-1] == ("yes" if hasattr(catalogue.make(name), "predict_proba") else "no")
+    assert entry.estimator.rpartition(".")[2] in cells[1]
+
+
+def test_every_data_set_is_in_the_table():
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|", page("datasets.md"), re.MULTILINE)
+    assert [name for name, _, _ in rows] == sorted(datasets.names())
+    shapes = {name: (int(n), int(d)) for name, n, d in rows}
+    for name in ("iris", "spambase", "titanic"):
+        assert datasets.load(name).data.shape == shapes[name]
+
+
+# The glossary
+
+
+def test_terms_are_in_alphabetical_order_and_have_links():
+    body = re.search(r"```\{glossary\}\n(.*?)```", page("glossary.md"), re.DOTALL)[1]
+    entries = re.findall(r"^(\S.*)\n((?:  .*\n?|\n)+)", body, re.MULTILINE)
+    terms = [re.sub(r"[-*]", " ", term).lower() for term, _ in entries]
+    assert terms == sorted(terms)
+    assert len(terms) > 50
+    for term, meaning in entries:
+        assert re.search(r"\]\(|\{term\}|\{py:", meaning), term
+
+
+# The API
+
+
+NAMED_PAGES = {path.stem for path in DOCS.glob("*.md")}
+PUBLIC = ["margrave", "margrave.app", *(f"margrave.{name}" for name in margrave._PACKAGES)]
+
+
+def names_of_api():
+    """Return the names on the page, each with the module in which it is looked up."""
+    module, found = "margrave", []
+    for line in page("index.rst").splitlines():
+        if directive := re.match(r"\.\. (?:current)?module:: (\S+)", line):
+            module = directive[1]
+        elif (entry := re.fullmatch(r"   ~?([A-Za-z_][\w.]*)", line)) and (
+            entry[1] not in NAMED_PAGES
+        ):
+            found.append(f"{module}.{entry[1]}")
+    return found
+
+
+def imported(name):
+    path, _, own = name.rpartition(".")
+    module = importlib.import_module(path)
+    assert own in module.__all__, name
+    return getattr(module, own)
+
+
+def test_every_name_in_the_reference_is_public_and_there_once():
+    names = names_of_api()
+    assert len(names) == len({*names})
+    assert all(imported(name) is not None for name in names)
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = {id(imported(name)) for name in names_of_api()}
+    for path in PUBLIC:
+        module = importlib.import_module(path)
+        missing = [name for name in module.__all__ if id(getattr(module, name)) not in listed]
+        assert not missing, path

@@ -264,7 +264,7 @@ def test_every_data_set_is_in_the_table():
 def test_terms_are_in_alphabetical_order_and_have_links():
     body = re.search(r"```\{glossary\}\n(.*?)```", page("glossary.md"), re.DOTALL)[1]
     entries = re.findall(r"^(\S.*)\n((?:  .*\n?|\n)+)", body, re.MULTILINE)
-    terms = [re.sub(r"[-*]", " ", term).lower() for term, _ in entries]
+    terms = [re.sub(r"[-*]", " ", term).casefold() for term, _ in entries]
     assert terms == sorted(terms)
     assert len(terms) > 50
     for term, meaning in entries:

@@ -692,6 +692,11 @@ def test_a_check_ends_with_0_or_4(run, trained):
     code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
     assert code == 4
     assert re.search(r"\b10%.*\b200\b", out)
+    (check,) = model.check(broken.drop(columns="spam"), broken["spam"]).guarantees
+    level = ("--target", "spam", "--level", repr(check.p / 2))
+    assert run("check", trained / "model.skops", "broken.csv", *level)[0] == 0
+    code, _, err = run("check", trained / "model.skops", "broken.csv", *level[:3], "2")
+    assert (code, "--level" in err) == (2, True)
     broken.loc[3, "spam"] = "maybe"
     broken.to_csv("broken.csv", index=False)
     code, _, err = run("check", trained / "model.skops", "broken.csv", "--target", "spam")

@@ -39,7 +39,17 @@ _OPTIONS = {
         name: f"--{name}"
         for name in (
             *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
-            *("group", "limit", "out", "positive", "report", "strategies", "target", "time"),
+            *(
+                "group",
+                "level",
+                "limit",
+                "out",
+                "positive",
+                "report",
+                "strategies",
+                "target",
+                "time",
+            ),
         )
     },
     "data": "DATA",
@@ -318,14 +328,14 @@ def check(options: Namespace) -> int:
     classifier = _load_model(options.model)
     if labelled.is_dir():
         with _use_model(options.model):
-            result = check_folder(classifier, labelled, target)
+            result = check_folder(classifier, labelled, target, options.level)
     else:
         frame = read_table(labelled, encoding=options.encoding, decimal=options.decimal)
         table = Table(frame, labelled.name, labelled, encoding=options.encoding)
         with _use_model(options.model):
             y = read_labels(table, target, classifier.classes_)
             X, _ = select_features(classifier, table.frame.drop(columns=target))
-            result = classifier.check(X, y)
+            result = classifier.check(X, y, level=options.level)
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
     printer.section(f"On {result.confusion.n:,} rows of {labelled.name}", str(result.confusion))

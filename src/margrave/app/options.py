@@ -125,6 +125,11 @@ def _check(parser: _Parser) -> None:
     text = "A table with labels, or a folder of Parquet files."
     parser.add("labelled", "LABELLED", text, type=Path)
     parser.add("--target", "COLUMN", "The column with the classes; required.", required=True)
+    text = (
+        "The largest probability of a false alarm, by default %(default)s. If you check often, "
+        "divide it among the checks."
+    )
+    parser.add("--level", "NUMBER", text, type=float, default=0.05)
     _add_text_format(parser)
 
 

@@ -132,7 +132,7 @@ def _unusable_folder(out: Path, problem: str) -> InputError:
     return InputError("out", problem, code="folder", received=str(out))
 
 
-def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check:
+def check_folder(model: SteeredClassifier, labelled: Path, target: str, level: float) -> Check:
     """Check a model's guarantee on a folder of labelled rows, block by block.
 
     Parameters
@@ -143,6 +143,8 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
         The folder with the labelled rows.
     target : str
         The column with the classes.
+    level : float
+        The largest probability of a false alarm.
     """
     from margrave import scale
     from margrave.app.folder import open_folder
@@ -156,8 +158,8 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
     )  # fmt: skip
     X = frame.drop(columns=target)
     if getattr(model, "feature_names_in_", None) is None:  # the model was trained on an array
-        return scale.check(model, X.to_dask_array(), y)
-    return scale.check(model, select_features(model, X)[0], y)
+        return scale.check(model, X.to_dask_array(), y, level=level)
+    return scale.check(model, select_features(model, X)[0], y, level=level)
 
 
 def _read_block_labels(block: Any, name: str, target: str, classes: NDArray[Any]) -> Any:

@@ -55,8 +55,8 @@ from margrave.steer._thresholds import Decision, default_decision
 
 LIMITS = (
     "The guarantee is for new samples drawn like the certification set. If the data change, "
-    "`check(X, y)` on newly labelled samples raises an alarm, and `recertify(X, y)` computes a new "
-    "guarantee.",
+    "it no longer applies: `check(X, y)` tests it on newly labelled samples, and `recertify(X, y)` "
+    "computes a new guarantee.",
     "The guarantee is about rates over many samples, not about a single prediction.",
     "Each interval is two-sided and holds at the stated confidence by itself, not all of them at "
     "once. A guarantee is one-sided, so its limit can be below the upper end of an interval.",

@@ -32,7 +32,7 @@ function pieces(parts, kind) {
   const only = kind === 'committee' ? parts.train - parts.tune : parts.train;
   const aboutCertify =
     parts.certify > 0
-      ? 'No step sees these rows; they prove the guarantee of the model that you certify.'
+      ? 'No step sees these rows; they certify the model that you accept.'
       : 'No rows are set aside, so nothing can be guaranteed.';
   return [
     { key: 'train', name: train, n: only, about: aboutTrain },

@@ -81,6 +81,18 @@ class RankMarginWeights:
         of the pairs with this margin.
     n_passes : int or None
         Number of passes over the samples, if they were read in blocks; None for samples in memory.
+
+    Examples
+    --------
+    >>> from margrave.fuse import rank_margin_weights
+    >>> scores = [[0.9, 0.2], [-0.2, 0.6], [0.1, -0.7], [-0.8, 0.1]]
+    >>> result = rank_margin_weights(scores, [1, 1, 0, 0], nu=0.5)
+    >>> result.weights.round(2), round(result.margin, 2)
+    (array([0.37, 0.63]), 0.62)
+    >>> result.gap <= 1e-4
+    True
+    >>> result.active[0]
+    array([1, 3])
     """
 
     weights: Floats

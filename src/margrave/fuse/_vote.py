@@ -492,6 +492,22 @@ class VoteExplanation:
         The votes for each class, or its combined probability.
     predictions : ndarray of shape (n,)
         The committee's predictions.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.fuse import VoteClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    >>> vote = VoteClassifier([("bayes", GaussianNB()), ("stump", stump)]).fit(X, y)
+    >>> explanation = vote.explain(X[[0, 100]])
+    >>> print(explanation)
+    setosa: setosa 2 (bayes, stump)
+    versicolor: versicolor 1 (stump); virginica 1 (bayes)
+    >>> explanation.votes[1]
+    array(['virginica', 'versicolor'], dtype='<U10')
     """
 
     members: tuple[str, ...]

@@ -52,6 +52,18 @@ class Hypergradient(NamedTuple):
         By the log-penalty of each group (each feature, without groups).
     log_cost : ndarray of shape (n_classes,)
         By the logarithm of each class's cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import TunableLogistic
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = TunableLogistic().fit(X, y)
+    >>> by_weights = np.append(X.mean(axis=0), 1.0)[None]  # of the mean score
+    >>> gradient = model.hypergradient(by_weights)
+    >>> gradient.log_penalty.shape, gradient.log_cost.round(2)
+    ((8,), array([-0.98,  0.98]))
     """
 
     log_penalty: Floats

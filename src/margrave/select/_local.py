@@ -463,6 +463,21 @@ class LocalExplanation:
         Where no member is competent.
     neighbours : ndarray of int, shape (n, k)
         The neighbours, nearest first, as rows of the data passed to ``fit``.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.select import LocalSelectionClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    >>> model = LocalSelectionClassifier([("bayes", GaussianNB()), ("stump", stump)], method="ola")
+    >>> explanation = model.fit(X, y).explain(X[[70]])
+    >>> explanation.competence.round(2)
+    array([[0.86, 0.43]])
+    >>> print(explanation)
+    virginica: bayes predicts virginica (0.857)
     """
 
     members: tuple[str, ...]

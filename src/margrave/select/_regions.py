@@ -375,6 +375,20 @@ class RegionExplanation:
         set if the region has none.
     n_tuning : ndarray of int, shape (n,)
         Number of samples of the tuning set in the region.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrave.select import RegionSelectionClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] > 0, X[:, 1] > 0, np.abs(X[:, 1]) < 0.7)
+    >>> members = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
+    >>> model = RegionSelectionClassifier(members, random_state=0).fit(X, y)
+    >>> explanation = model.explain([[1.0, 1.0], [-1.0, 0.0]])
+    >>> explanation.members.tolist(), explanation.n_tuning.tolist()
+    (['logistic', 'bayes'], [216, 184])
     """
 
     predictions: NDArray[Any]

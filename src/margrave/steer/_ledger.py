@@ -131,6 +131,18 @@ class Account:
         The name of the column with the labels.
     uses : tuple of Use
         What used it, in order.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+    >>> reply = dialog.prefer("fn <= 30%")
+    >>> model = dialog.accept(reserve=True)
+    >>> account = dialog.certification
+    >>> round(account.left, 3), account.used_up, [use.preference for use in account.uses]
+    (0.025, False, ['fn <= 30%'])
     """
 
     delta: float

@@ -73,6 +73,15 @@ class Limits:
     request_seconds : int
         Time in seconds for the headers of a request, for each part of its body, and for reading
         some of the response.
+
+    Examples
+    --------
+    >>> from margrave.studio import Limits, Settings
+    >>> settings = Settings.of(limits=Limits(upload_bytes=8 * 2**20, workers=2))
+    >>> settings.limits.upload_bytes, settings.limits.workers
+    (8388608, 2)
+    >>> settings.limits.rows
+    200000
     """
 
     upload_bytes: int = 64 * _MIB
@@ -131,6 +140,7 @@ class Settings:
 
     Examples
     --------
+    >>> from margrave.studio import Settings
     >>> Settings.of().shared
     False
     >>> Settings.of(host="0.0.0.0", token="not-really-secret").urls()[0]

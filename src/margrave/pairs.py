@@ -119,6 +119,7 @@ class CrucialPairs:
 
         Examples
         --------
+        >>> from margrave.pairs import CrucialPairs
         >>> CrucialPairs.of([0.1, 0.8, 0.3], ["ham", "spam", "ham"]).auc
         1.0
         """

@@ -134,7 +134,7 @@ def rank_margin_weights(
         Weights of the samples within their class. With ``nu=0`` only whether a weight is 0 matters,
         unless there is a tie.
     tol : float, default=1e-4
-        Stop when the margin is proven to be this close to the optimum.
+        The search stops when the gap to the optimum is at most this.
     max_iter : int, default=200
         Maximum number of iterations; if it is reached, there is a warning, and `gap` has the
         distance from the optimum.
@@ -211,7 +211,7 @@ class MarginSettings:
     hardest : float in (0, 1]
         The fraction of the negatives, those with the highest scores, whose pairs count.
     tol : float
-        Stop when the margin is proven to be this close to the optimum.
+        The search stops when the gap to the optimum is at most this.
     max_iter : int
         Maximum number of iterations.
     """

@@ -72,7 +72,7 @@ class ParameterError(MargraveError):
     Parameters
     ----------
     message : str
-        The sentence.
+        The message.
     parameter : str
         The name of the parameter.
     allowed : str or list

@@ -157,7 +157,7 @@ def rank_margin_weights(
     scores vary little. Members with the same scores divide their weight arbitrarily.
 
     The time is O(n K) for ``nu=0`` and a gap that is not tiny, else O(n (K + log n)) for each
-    iteration. There is a handful of iterations, whose number hardly depends on n.
+    iteration. A handful of iterations is enough, and their number hardly depends on n.
 
     :func:`margrave.scale.rank_margin_weights` takes scores that are larger than memory.
 

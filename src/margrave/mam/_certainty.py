@@ -45,8 +45,8 @@ N_LEVELS = 20
 class Certainty:
     r"""How far some predictions can be trusted.
 
-    All numbers are probabilities over new samples. None is the probability that one prediction is
-    wrong: they concern all predictions with at least the same margin.
+    All numbers are probabilities over new samples. They are not the probability that a single
+    prediction is wrong: each concerns all predictions with at least the same margin.
 
     Attributes
     ----------

@@ -44,14 +44,14 @@ _MAX_LOG_PENALTY = 100  # e^-100 is no penalty, e^100 removes a feature
 
 
 class Hypergradient(NamedTuple):
-    """Derivatives of a function by the hyperparameters.
+    """Derivatives of a function with respect to the hyperparameters.
 
     Attributes
     ----------
     log_penalty : ndarray of shape (n_groups,)
-        By the log-penalty of each group (each feature, without groups).
+        With respect to the log-penalty of each group (of each feature, without groups).
     log_cost : ndarray of shape (n_classes,)
-        By the logarithm of each class's cost.
+        With respect to the logarithm of each class's cost.
 
     Examples
     --------
@@ -115,8 +115,8 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
 
     Notes
     -----
-    A fitted model keeps its training data, as a nearest-neighbour one does, because tuning trains
-    it again.
+    A fitted model keeps its training data, as a nearest-neighbour classifier does, because tuning
+    trains it again.
 
     Examples
     --------

@@ -32,7 +32,7 @@ from margrave.martingale._request import (
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """A node that a function returns a preference for.
+    """A node of a program, as it is passed to a function that returns a preference for it.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class NodeRequest:
     confusion : Confusion
         Its predictions for the tuning samples that reach it, of all classes.
     advantages : ndarray of shape (n_classes,)
-        The recall of each class less ½; NaN for a class without samples here.
+        The recall of each class minus ½; NaN for a class without samples here.
 
     Examples
     --------

@@ -28,7 +28,7 @@ Kind = Literal["learner", "constant", "frozen", "empty", "leaf"]
 
 @dataclass(frozen=True)
 class Node:
-    """A node.
+    """A node of a program.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge from one node to another of the next layer.
+    """An edge of a program, from a node to one of the next layer.
 
     Attributes
     ----------

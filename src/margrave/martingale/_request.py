@@ -17,7 +17,7 @@ from margrave.confusion import Bound, Confusion, Objective, Preference, Preferen
 
 
 class NotMetWarning(UserWarning):
-    """No model that was tried meets the preference; the nearest one is returned.
+    """No model of the search meets the preference; the nearest one is returned.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Step:
     met : bool
         Whether the best model so far meets the preference.
     confusion : Confusion
-        The confusion matrix of the best model so far, on the tuning set, by any gain.
+        The confusion matrix of the best model so far, on the tuning set, however small its gain is.
 
     Examples
     --------

@@ -89,9 +89,9 @@ class LocalSelectionClassifier(BaseSelector):
         Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
         which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        The tuning set otherwise. With folds, it consists of all held-out samples with out-of-fold
-        predictions, after which the members are fitted on all samples; with a float, of this
-        fraction of the samples, which the members are not fitted on.
+        The tuning set if `prefit` is False. With folds, it consists of all held-out samples with
+        out-of-fold predictions, after which the members are fitted on all samples; with a float, of
+        this fraction of the samples, which the members are not fitted on.
     n_jobs : int, optional
         Number of members fitted or predicting at a time, and of jobs that search neighbours.
     random_state : int, RandomState or None, default=None

@@ -64,9 +64,9 @@ class RegionSelectionClassifier(BaseSelector):
         Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
         which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        The tuning set otherwise. With folds, it consists of all held-out samples with out-of-fold
-        predictions, after which the members are fitted on all samples; with a float, of this
-        fraction of the samples, which the members are not fitted on.
+        The tuning set if `prefit` is False. With folds, it consists of all held-out samples with
+        out-of-fold predictions, after which the members are fitted on all samples; with a float, of
+        this fraction of the samples, which the members are not fitted on.
     space : transformer, optional
         Transforms samples before regions are computed, such as a StandardScaler; a clone is fitted
         on the tuning set. By default the columns are used directly, and must be numbers.

@@ -81,7 +81,7 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
 class GuaranteeError(MargraveError):
     """Raised if the certification set cannot support a guarantee.
 
-    The message says what it would take.
+    The message states what is needed.
 
     Parameters
     ----------

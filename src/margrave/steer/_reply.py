@@ -49,8 +49,8 @@ class Reply:
     kept : tuple of Bound
         The limits of the step before that ``keep=True`` kept; they have priority over the others.
     alternatives : tuple of Alternative
-        If two or more limits cannot be met together: what keeps each limit in turn, and the middle.
-        Empty if the preference is met, or may be met by a better reply.
+        If two or more limits cannot be met together: one alternative that keeps each limit, and the
+        middle between them. Empty if the preference is met, or may be met by a better reply.
     candidate : Candidate
         The scores of the tuning set and the decision on them.
 

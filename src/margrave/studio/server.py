@@ -56,6 +56,11 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     saves : bool, default=True
         Whether the dialogs outlive the process.
 
+    Returns
+    -------
+    Studio
+        The studio, which :func:`create_app` serves. ``close()`` ends it.
+
     Raises
     ------
     StoreError
@@ -98,6 +103,11 @@ def create_app(studio: Studio) -> FastAPI:
     ----------
     studio : Studio
         The studio; it is closed when the application ends.
+
+    Returns
+    -------
+    FastAPI
+        The application, for any ASGI server.
 
     Examples
     --------

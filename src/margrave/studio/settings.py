@@ -66,7 +66,7 @@ class Limits:
     workers : int
         Number of jobs that run at the same time; by default the number of cores.
     live_bytes : int
-        Memory for all dialogs together, in bytes; the others are only in the store.
+        Memory for the dialogs of all users, in bytes; further dialogs are only in the store.
     connections, connections_of_address : int
         Number of open connections, of all clients and of one address. The number of files that
         the process may open can lower them.
@@ -119,7 +119,7 @@ class Settings:
     store : str or None
         URL of the store; None for a file in the user's data folder.
     token : str
-        The token that users have to show; by default a random one.
+        The token that users need; by default a random one.
     limits : Limits
         The limits.
     hosts : tuple of str

@@ -29,6 +29,15 @@ class MargraveError(ValueError):
         ``repr``.
     summary : str
         The message without lines that quote the input.
+
+    Examples
+    --------
+    >>> from margrave import MargraveError, Preference
+    >>> try:
+    ...     Preference("recall <= 5")
+    ... except MargraveError as error:
+    ...     print(error.code, error.fields)
+    not_a_fraction {'text': 'recall <= 5', 'span': [10, 11], 'limit': '5'}
     """
 
     __module__ = "margrave"  # the public name, shown in tracebacks
@@ -63,7 +72,7 @@ class ParameterError(MargraveError):
     Parameters
     ----------
     message : str
-        The sentence.
+        The message.
     parameter : str
         The name of the parameter.
     allowed : str or list
@@ -77,6 +86,18 @@ class ParameterError(MargraveError):
         "parameter".
     fields : dict
         With the keys parameter, allowed and received.
+
+    Examples
+    --------
+    >>> from margrave import ParameterError
+    >>> from margrave.steer import SteeredClassifier
+    >>> try:
+    ...     SteeredClassifier(confidence=95).fit([[0.0], [1.0]], [0, 1])
+    ... except ParameterError as error:
+    ...     print(error)
+    ...     print(error.fields["parameter"], error.fields["received"])
+    SteeredClassifier needs a confidence in (0, 1); got 95.
+    confidence 95
     """
 
     __module__ = "margrave"

@@ -21,6 +21,7 @@ def name_class(label: Any) -> str:
 
     Examples
     --------
+    >>> from margrave._messages import name_class
     >>> name_class("spam"), name_class(0), name_class("not spam")
     ('spam', "'0'", "'not spam'")
     """
@@ -34,6 +35,7 @@ def format_count(n: float) -> str:
 
     Examples
     --------
+    >>> from margrave._messages import format_count
     >>> format_count(3054), format_count(1234567), format_count(14.4)
     ('3,054', '1,234,567', '14.4')
     """
@@ -67,6 +69,7 @@ def near_names(text: str, known: Iterable[str]) -> list[str]:
 
     Examples
     --------
+    >>> from margrave._messages import near_names
     >>> near_names("heart disease", ["heart_statlog", "housing", "iris"])
     ['heart_statlog']
     """

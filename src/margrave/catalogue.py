@@ -44,6 +44,13 @@ class Entry:
     encodes : bool
         Whether `make` wraps the class so that it accepts labels of any type. In `set_params` and in
         a grid search, the parameters of a wrapped class start with `estimator__`.
+
+    Examples
+    --------
+    >>> from margrave.catalogue import describe
+    >>> entry = describe("bagging")
+    >>> entry.summary, entry.estimator, entry.needs
+    ('trees on bootstrap samples of the rows', 'sklearn.ensemble.BaggingClassifier', None)
     """
 
     name: str

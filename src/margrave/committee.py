@@ -516,6 +516,18 @@ class Progress:
         The provisional confusion matrix: that of the members in `scored` on the tuning set.
     scored : tuple of str
         The finished members; without those that have finished since the last matrix.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("iris", return_X_y=True)
+    >>> seen = []
+    >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0, callback=seen.append)
+    >>> [f"{progress.done} of {progress.total}" for progress in seen]
+    ['0 of 6', '1 of 6', '2 of 6', '3 of 6', '4 of 6', '5 of 6', '6 of 6']
+    >>> seen[-1].finished
+    ('logistic',)
     """
 
     done: int

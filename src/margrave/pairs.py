@@ -51,6 +51,15 @@ class HingeSum:
         For each positive (negative) sample, in input order, the number of its pairs with a margin
         below ``rho``. They are the derivative of the sum: minus the count for the score of a
         positive, the count for that of a negative, and ``n_active`` for ``rho``.
+
+    Examples
+    --------
+    >>> from margrave.pairs import CrucialPairs
+    >>> hinge = CrucialPairs([0.9, 0.4], [0.4, 0.1]).hinge(rho=0.4)
+    >>> round(hinge.total, 2), hinge.n_active
+    (0.5, 2)
+    >>> hinge.positive_counts, hinge.negative_counts
+    (array([0, 2]), array([1, 1]))
     """
 
     total: float
@@ -110,6 +119,7 @@ class CrucialPairs:
 
         Examples
         --------
+        >>> from margrave.pairs import CrucialPairs
         >>> CrucialPairs.of([0.1, 0.8, 0.3], ["ham", "spam", "ham"]).auc
         1.0
         """

@@ -121,6 +121,7 @@ def read_table(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
+    >>> from margrave.app.tables import read_table
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "mail.csv")
     ...     _ = file.write_text("words;spam\n120;no\n;yes\n")
@@ -180,6 +181,7 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> import pandas as pd
+    >>> from margrave.app.tables import write_table
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "cells.csv")
     ...     write_table(pd.DataFrame({"cell": ["=A1+A2", "-7", "plain"]}), file)

@@ -229,6 +229,18 @@ class PointTerms:
         Expected loss of the best prediction; 0 if it is unknown.
     net_noise : ndarray of shape (n_test,)
         What the noise adds to the error (c₁·noise).
+
+    Examples
+    --------
+    >>> from margrave.compare import bias_variance
+    >>> from margrave.datasets import load
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    >>> samples = X[::2], y[::2], X[1::2], y[1::2]
+    >>> points = bias_variance(tree, *samples, loss="zero-one", n_rounds=10, random_state=0).points
+    >>> points.bias.shape, int(points.bias.sum())  # test points with a wrong main prediction
+    ((75,), 25)
     """
 
     error: Floats

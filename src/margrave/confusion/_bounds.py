@@ -70,6 +70,18 @@ class PreferenceError(MargraveError):
     ``cannot_reject``   A bound requires rejected samples of a method that rejects none: bound.
     ``no_candidate``    No strategy applies to the preference: preference, strategies.
     ==================  ==========================================================================
+
+    Examples
+    --------
+    >>> from margrave import Preference
+    >>> from margrave.confusion import PreferenceError
+    >>> try:
+    ...     Preference("fpp <= 10%")
+    ... except PreferenceError as error:
+    ...     print(error.summary)
+    ...     print(error.code, error.fields["near"])
+    unknown word 'fpp'; did you mean fp? Examples: fp <= 5, recall >= 90%, rejected <= 10%.
+    unknown_word ['fp']
     """
 
     __module__ = "margrave.confusion"  # the public name, shown in tracebacks
@@ -160,6 +172,16 @@ class Bound:
     implied : bool
         True for a limit that a preference implies for the rejected samples of the classes that it
         does not mention: all classes but ``labels``.
+
+    Examples
+    --------
+    >>> from margrave import Confusion, Preference
+    >>> bound = Preference("fp <= 2").bounds[0]
+    >>> bound.word, bound.at_most, int(bound.limit), bound.is_fraction
+    ('fp', True, 2, False)
+    >>> matrix = Confusion.of(["ham", "ham", "spam", "spam"], ["ham", "spam", "ham", "spam"])
+    >>> print(bound.slack(matrix))  # one more false positive is allowed
+    1
     """
 
     word: str

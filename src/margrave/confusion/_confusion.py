@@ -222,6 +222,7 @@ class Confusion:
 
         Examples
         --------
+        >>> from margrave import Confusion
         >>> Confusion([[90, 10], [7, 93]], classes=["ham", "spam"]).to_dict()["counts"]
         [[90, 10, 0], [7, 93, 0]]
         """
@@ -359,6 +360,7 @@ class Confusion:
 
         Examples
         --------
+        >>> from margrave import Confusion
         >>> matrix = Confusion([[90, 10], [7, 93]], classes=["ham", "spam"])
         >>> matrix.edit("ham", "spam", 5) & matrix.edit("spam", "spam", "90%")
         Preference('fp <= 5, correct(spam) >= 90%')

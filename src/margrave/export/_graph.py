@@ -30,7 +30,22 @@ OUTPUTS = ("label", "score", "rejected")
 
 
 class ExportError(ValueError):
-    """A model has no equivalent in ONNX."""
+    """A model has no equivalent in ONNX.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.export import ExportError, to_onnx
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> X, y = load("iris", return_X_y=True)
+    >>> model = SteeredClassifier(NearestCentroid(), random_state=0).fit(X, y)
+    >>> try:
+    ...     to_onnx(model)
+    ... except ExportError as error:
+    ...     print(error)
+    The member 'nearestcentroid' (NearestCentroid) cannot be written as ONNX: ...
+    """
 
     __module__ = "margrave.export"
 

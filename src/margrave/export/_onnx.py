@@ -42,6 +42,19 @@ def to_onnx(model: Any) -> bytes:
     ------
     ExportError
         If a member or a column has no equivalent in ONNX.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from margrave.datasets import load
+    >>> from margrave.export import to_onnx
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("iris", return_X_y=True)
+    >>> content = to_onnx(SteeredClassifier(GaussianNB(), random_state=0).fit(X, y))
+    >>> session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    >>> [output.name for output in session.get_outputs()]
+    ['label', 'score', 'rejected']
     """
     check_is_fitted(model, "scorer_")
     graph = Graph()
@@ -82,6 +95,19 @@ def can_export(model: Any) -> bool:
     bool
         False if a part of the model has no equivalent in ONNX, or if the extra ``onnx`` is not
         installed.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.export import can_export
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> X, y = load("iris", return_X_y=True)
+    >>> can_export(SteeredClassifier(GaussianNB(), random_state=0).fit(X, y))
+    True
+    >>> can_export(SteeredClassifier(NearestCentroid(), random_state=0).fit(X, y))
+    False
     """
     check_is_fitted(model, "scorer_")
     try:

@@ -103,9 +103,10 @@ class RankMarginClassifier(Committee):
         Whether the members are already trained. The data passed to ``fit`` is then the tuning set,
         which no member should have been trained on. By default ``fit`` trains clones of them.
     tol : float or "auto", default="auto"
-        The largest distance of the margin from its optimum. The search starts at equal weights and
-        stops when the bound is this close. "auto" is half a standard error of the margin: the data
-        cannot distinguish closer margins, and weights near equal ones are a good choice then.
+        The search starts at equal weights and stops when the gap between the margin and its
+        optimum is at most this. "auto" is half a standard error of the margin, and never below
+        0.0001; for ``nu=0`` it is 0.0001. The data cannot distinguish margins that are closer than
+        the standard error, so the search stays near equal weights then.
     n_jobs : int, optional
         The number of members that are trained or that predict in parallel.
     random_state : int, RandomState or None, default=None

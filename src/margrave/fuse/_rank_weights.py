@@ -81,6 +81,18 @@ class RankMarginWeights:
         of the pairs with this margin.
     n_passes : int or None
         Number of passes over the samples, if they were read in blocks; None for samples in memory.
+
+    Examples
+    --------
+    >>> from margrave.fuse import rank_margin_weights
+    >>> scores = [[0.9, 0.2], [-0.2, 0.6], [0.1, -0.7], [-0.8, 0.1]]
+    >>> result = rank_margin_weights(scores, [1, 1, 0, 0], nu=0.5)
+    >>> result.weights.round(2), round(result.margin, 2)
+    (array([0.37, 0.63]), 0.62)
+    >>> result.gap <= 1e-4
+    True
+    >>> result.active[0]
+    array([1, 3])
     """
 
     weights: Floats
@@ -122,7 +134,7 @@ def rank_margin_weights(
         Weights of the samples within their class. With ``nu=0`` only whether a weight is 0 matters,
         unless there is a tie.
     tol : float, default=1e-4
-        Stop when the margin is proven to be this close to the optimum.
+        The search stops when the gap to the optimum is at most this.
     max_iter : int, default=200
         Maximum number of iterations; if it is reached, there is a warning, and `gap` has the
         distance from the optimum.
@@ -145,7 +157,7 @@ def rank_margin_weights(
     scores vary little. Members with the same scores divide their weight arbitrarily.
 
     The time is O(n K) for ``nu=0`` and a gap that is not tiny, else O(n (K + log n)) for each
-    iteration. There is a handful of iterations, whose number hardly depends on n.
+    iteration. A handful of iterations is enough, and their number hardly depends on n.
 
     :func:`margrave.scale.rank_margin_weights` takes scores that are larger than memory.
 
@@ -199,7 +211,7 @@ class MarginSettings:
     hardest : float in (0, 1]
         The fraction of the negatives, those with the highest scores, whose pairs count.
     tol : float
-        Stop when the margin is proven to be this close to the optimum.
+        The search stops when the gap to the optimum is at most this.
     max_iter : int
         Maximum number of iterations.
     """

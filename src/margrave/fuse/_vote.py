@@ -51,7 +51,7 @@ _N_FOLDS = 5
 
 
 class VoteClassifier(Committee):
-    """A committee that votes or averages, and may reject what it cannot agree on.
+    """A committee that votes or averages, and can reject samples on which its members disagree.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ class VoteClassifier(Committee):
     -----
     The votes and the average are those of Multi-classifiers, slides on fusion; the other rules are
     those of Kittler et al. [1]_, without a correction of the product by the class frequencies. With
-    two classes, odd L and equal weights plurality and majority agree. A member that itself rejects
-    a sample abstains from a vote; a sample without votes is rejected. A member has probability 0
-    for a class that it was not trained on, and a sample is rejected if the combined value of every
-    class is 0. Only ratios of weights matter, except in the product, where weights are exponents:
-    smaller ones bring the probabilities closer together.
+    two classes, an odd number of members and equal weights, plurality and majority agree. A member
+    that itself rejects a sample abstains from a vote; a sample without votes is rejected. A member
+    has probability 0 for a class that it was not trained on, and a sample is rejected if the
+    combined value of every class is 0. Only ratios of weights matter, except in the product, where
+    weights are exponents: smaller ones bring the probabilities closer together.
 
     scikit-learn's metrics need labels of one type: if the label of rejected samples has another
     type than the classes (the default for booleans), use :meth:`score` or
@@ -492,6 +492,22 @@ class VoteExplanation:
         The votes for each class, or its combined probability.
     predictions : ndarray of shape (n,)
         The committee's predictions.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.fuse import VoteClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    >>> vote = VoteClassifier([("bayes", GaussianNB()), ("stump", stump)]).fit(X, y)
+    >>> explanation = vote.explain(X[[0, 100]])
+    >>> print(explanation)
+    setosa: setosa 2 (bayes, stump)
+    versicolor: versicolor 1 (stump); virginica 1 (bayes)
+    >>> explanation.votes[1]
+    array(['virginica', 'versicolor'], dtype='<U10')
     """
 
     members: tuple[str, ...]

@@ -43,10 +43,10 @@ N_LEVELS = 20
 
 @dataclass(frozen=True)
 class Certainty:
-    """How far some predictions can be trusted.
+    r"""How far some predictions can be trusted.
 
-    All numbers are probabilities over new samples. None is the probability that one prediction is
-    wrong: they concern all predictions with at least the same margin.
+    All numbers are probabilities over new samples. They are not the probability that a single
+    prediction is wrong: each concerns all predictions with at least the same margin.
 
     Attributes
     ----------
@@ -66,6 +66,20 @@ class Certainty:
     delta : float
         The bound holds with probability 1 − delta for all predictions together, and so do the two
         held-out numbers.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.mam import MAMClassifier
+    >>> train, test = load("ripley_train"), load("ripley_test")
+    >>> model = MAMClassifier().fit(train.data, train.target)
+    >>> held_out = test.data[500:], test.target[500:]
+    >>> certainty = model.certainty(test.data[:2], held_out=held_out)
+    >>> print(*certainty.in_words(), sep="\n")
+    no guarantee; held out: at most 5.9% of those with a margin of at least 0.22 are wrong
+    no guarantee; held out: at most 6.2% of those with a margin of at least 0.411 are wrong
+    >>> certainty.vacuous
+    array([ True,  True])
     """
 
     margins: Floats

@@ -95,7 +95,7 @@ def _has_partial_fit(classifier: Any) -> bool:
 
 
 class MAMClassifier(ClassifierMixin, BaseEstimator):
-    """Maximal average margin: the Parzen classifier, its width selected by exact leave-one-out.
+    """Maximal average margin: the Parzen classifier, with a width selected by leave-one-out.
 
     The direction in feature space with the largest average margin has a closed form [1]_: the mean
     of the samples, each with the sign of its class. A score is a sum of kernel values,
@@ -115,9 +115,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         values of all pairs. Sequences of numbers must be in a 1-dimensional array of objects: lists
         of them are rows of features.
     gamma : {"loo", "scale"} or float, default="loo"
-        The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
-        number of features times their variance. A wide kernel (small gamma) makes the classifier
-        a linear one, a narrow one the nearest neighbour.
+        The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the number
+        of features times their variance. A wide kernel (small gamma) makes the classifier linear; a
+        narrow one makes it a nearest-neighbour classifier.
     gammas : array-like of float, optional
         The candidates of "loo"; by default fifteen powers of 4, seven below and seven above the
         one nearest to "scale". Candidates that are powers of two times each other use one
@@ -127,8 +127,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     coef0 : float, default=1.0
         Constant of the polynomial kernel.
     n_components : int, optional
-        The number of random features that approximate the RBF or Laplacian kernel, rounded up to
-        an even number: the time of predictions no longer depends on the number of training
+        The number of random features that approximate the RBF or Laplacian kernel, rounded up to an
+        even number. With them the time of predictions does not depend on the number of training
         samples, and there is `partial_fit`. The linear kernel needs none.
     parametric : transformer, optional
         A transformer of scikit-learn, such as ``PolynomialFeatures(1)``: its features, with an
@@ -136,22 +136,23 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         to an array: columns are selected by position, not by name. For two classes, and not with
         "linear", "precomputed" or random features. See the notes.
     class_weight : None, "balanced" or dict, default=None
-        None: every sample has the same weight, the form of the paper. "balanced": every class has,
-        and the direction is the difference of the class means; often better if the classes have
-        different sizes, above all with wide kernels and random features. A dict has a factor for
-        each class.
+        None: every sample has the same weight, as in the paper. "balanced": every class has the
+        same total weight, and the direction is the difference of the class means; this is often
+        better if the classes have different sizes, above all with wide kernels and random features.
+        A dict has a factor for each class.
     threshold : {"accuracy", "balanced"} or None, default="accuracy"
-        The principle defines no intercept. The threshold has the largest leave-one-out accuracy or
-        balanced accuracy; None leaves it at 0. The width is selected by the same criterion.
+        The method of the paper defines no intercept. The threshold has the largest leave-one-out
+        accuracy or balanced accuracy; None leaves it at 0. The width is selected by the same
+        criterion.
     random_state : int, RandomState instance or None, default=None
-        Seed for random features, and for the rows that are kept of many.
+        Seed of the random features, and of the rows that are kept if there are many.
     n_jobs : int, optional
         Number of threads; all cores that the process may use if None or -1. Results do not depend
         on it.
     backend : {"auto", "numpy", "torch"}, default="auto"
-        What computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a GPU if there
-        is one, for leave-one-out and for predictions. Random features and the linear kernel
-        always use numpy.
+        The library that computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a
+        GPU if there is one, for leave-one-out and for predictions. Random features and the linear
+        kernel always use numpy.
 
     Attributes
     ----------
@@ -214,7 +215,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     Leave-one-out leaves out a sample with all its weight. The threshold depends on the class
     priors, so if one is selected the priors stay and only the class means are without the sample;
-    with ``threshold=None`` the whole fit is.
+    with ``threshold=None`` the whole fit is without it.
 
     In `partial_fit` the direction is always that of all samples. The threshold is selected again
     whenever their number has grown by a tenth.

@@ -60,8 +60,8 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         The labels from low to high: not sorted if `order` is not.
     thresholds_ : ndarray of shape (n_classes − 1,)
         Not decreasing. The position of the predicted class is the number of thresholds below the
-        score. Infinite where a class at an end is never predicted; equal on both sides of another
-        class that is not.
+        score. Infinite where the first or the last class is never predicted; equal on both sides of
+        any other class that is never predicted.
     ranker_ : MAMRanker
         The ranker, trained on the positions of the classes; its width and leave-one-out scores.
     n_features_in_ : int

@@ -106,9 +106,9 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         Number of threads; all cores that the process may use if None or -1. Results do not depend
         on it.
     backend : {"auto", "numpy", "torch"}, default="auto"
-        What computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a GPU if there
-        is one, for leave-one-out and for predictions. Random features and the linear kernel
-        always use numpy.
+        The library that computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a
+        GPU if there is one, for leave-one-out and for predictions. Random features and the linear
+        kernel always use numpy.
 
     Attributes
     ----------
@@ -131,7 +131,8 @@ class MAMRanker(RegressorMixin, BaseEstimator):
     gamma_ : float or None
         The width in use; None for kernels without one.
     gammas_ : ndarray of shape (n_gammas,)
-        The widths that were compared. Not for the linear kernel, nor are the next two.
+        The widths that were compared. The linear kernel has neither this attribute nor the next
+        two.
     loo_scores_ : ndarray of shape (n_gammas,)
         Kendall's τ of the leave-one-out predictions of each width.
     loo_predictions_ : ndarray of shape (n_samples,)
@@ -372,10 +373,10 @@ def check_different(n_values: int, one: Any) -> None:
 
 
 def rank_transform(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
-    """Compute ranks around 0: r_i = Σ_j s_j sign(y_i − y_j), the number below minus that above.
+    """Compute ranks around 0: r_i = Σ_j s_j sign(y_i − y_j).
 
-    Without weights, r_i is twice the midrank (equal values have the mean of their ranks) minus
-    n + 1: one sort suffices.
+    Without weights, r_i is the number of smaller values minus the number of larger ones. It is
+    twice the midrank (equal values have the mean of their ranks) minus n + 1: one sort suffices.
 
     Parameters
     ----------

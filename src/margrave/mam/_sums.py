@@ -59,8 +59,8 @@ def kernel_sum(
 ) -> AnyFloats:
     """Sum a kernel over samples: Σ_i a_i K(x_i, z) for every z.
 
-    The result equals ``pairwise_kernels(Z, X, kernel) @ a``, but the m × n values are never stored,
-    and all cores compute.
+    The result equals ``pairwise_kernels(Z, X, kernel) @ a``, but it never stores the m × n values,
+    and it uses all cores.
 
     Parameters
     ----------

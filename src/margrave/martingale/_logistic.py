@@ -44,14 +44,26 @@ _MAX_LOG_PENALTY = 100  # e^-100 is no penalty, e^100 removes a feature
 
 
 class Hypergradient(NamedTuple):
-    """Derivatives of a function by the hyperparameters.
+    """Derivatives of a function with respect to the hyperparameters.
 
     Attributes
     ----------
     log_penalty : ndarray of shape (n_groups,)
-        By the log-penalty of each group (each feature, without groups).
+        With respect to the log-penalty of each group (of each feature, without groups).
     log_cost : ndarray of shape (n_classes,)
-        By the logarithm of each class's cost.
+        With respect to the logarithm of each class's cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import TunableLogistic
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = TunableLogistic().fit(X, y)
+    >>> by_weights = np.append(X.mean(axis=0), 1.0)[None]  # of the mean score
+    >>> gradient = model.hypergradient(by_weights)
+    >>> gradient.log_penalty.shape, gradient.log_cost.round(2)
+    ((8,), array([-0.98,  0.98]))
     """
 
     log_penalty: Floats
@@ -103,8 +115,8 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
 
     Notes
     -----
-    A fitted model keeps its training data, as a nearest-neighbour one does, because tuning trains
-    it again.
+    A fitted model keeps its training data, as a nearest-neighbour classifier does, because tuning
+    trains it again.
 
     Examples
     --------

@@ -32,7 +32,7 @@ from margrave.martingale._request import (
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """A node that a function returns a preference for.
+    """A node of a program, as it is passed to a function that returns a preference for it.
 
     Attributes
     ----------
@@ -43,7 +43,25 @@ class NodeRequest:
     confusion : Confusion
         Its predictions for the tuning samples that reach it, of all classes.
     advantages : ndarray of shape (n_classes,)
-        The recall of each class less ½; NaN for a class without samples here.
+        The recall of each class minus ½; NaN for a class without samples here.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import MartingaleBoostClassifier
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = MartingaleBoostClassifier(n_levels=2).fit(X[::2], y[::2])
+    >>> def limit_fp(node):
+    ...     fp = node.confusion.fp
+    ...     print(f"layer {node.layer}, votes {node.votes}: {fp} false positives")
+    ...     return f"fp <= {fp - 5}"
+    ...
+    >>> tuned = model.tune(limit_fp, X[1::2], y[1::2], granularity="all", max_models=2)
+    layer 0, votes (0, 0): 53 false positives
+    layer 1, votes (0, 1): 14 false positives
+    layer 1, votes (1, 0): 83 false positives
+    >>> tuned.tuning_.met
+    True
     """
 
     votes: tuple[int, ...]

@@ -28,7 +28,7 @@ Kind = Literal["learner", "constant", "frozen", "empty", "leaf"]
 
 @dataclass(frozen=True)
 class Node:
-    """A node.
+    """A node of a program.
 
     Attributes
     ----------
@@ -42,6 +42,19 @@ class Node:
         three kinds.
     prediction : int or None
         The class that a node without a learner predicts.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import MartingaleBoostClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> program = MartingaleBoostClassifier(n_levels=2).fit(X, y).program_
+    >>> for node in program.nodes[:4]:
+    ...     print(node.layer, node.position, node.kind)
+    0 (0.0, 0.0, 0.0) learner
+    1 (0.0, 0.0, 1.0) learner
+    1 (0.0, 1.0, 0.0) learner
+    1 (1.0, 0.0, 0.0) constant
     """
 
     layer: int
@@ -57,7 +70,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge from one node to another of the next layer.
+    """An edge of a program, from a node to one of the next layer.
 
     Attributes
     ----------
@@ -66,6 +79,18 @@ class Edge:
     prediction : int or None
         The class that the start predicts for the samples that take the edge; None if positions are
         real numbers, since samples of several predicted classes may take it.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import MartingaleBoostClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> program = MartingaleBoostClassifier(n_levels=2).fit(X, y).program_
+    >>> edge, samples = program.edges[1], program.flow[1]
+    >>> program.classes[edge.prediction], samples.tolist()
+    ('versicolor', [0, 47, 1])
+    >>> program.nodes[edge.end].position
+    (0.0, 1.0, 0.0)
     """
 
     start: int
@@ -93,6 +118,21 @@ class Program:
     positive : label or None
         The class that ``fp`` and ``fn`` of the local matrices refer to; by default the second of
         two.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import MartingaleBoostClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> program = MartingaleBoostClassifier(n_levels=3).fit(X, y).program_
+    >>> print(program)
+    Program of 3 levels, 13 nodes: 4 learner, 4 constant, 5 leaf
+    >>> program.counts[0]
+    array([[50,  0,  0],
+           [ 0, 47,  3],
+           [ 0,  1, 49]])
+    >>> program.error_rates()
+    {'setosa': 0.0, 'versicolor': 0.04, 'virginica': 0.02}
     """
 
     classes: tuple[Any, ...]

@@ -17,7 +17,21 @@ from margrave.confusion import Bound, Confusion, Objective, Preference, Preferen
 
 
 class NotMetWarning(UserWarning):
-    """No model that was tried meets the preference; the nearest one is returned."""
+    """No model of the search meets the preference; the nearest one is returned.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import NotMetWarning, TunableLogistic
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = TunableLogistic().fit(X[::2], y[::2])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NotMetWarning)
+    ...     tuned = model.tune("errors <= 5", X[1::2], y[1::2], max_models=2)
+    >>> tuned.tuning_.met
+    False
+    """
 
 
 @dataclass(frozen=True)
@@ -31,7 +45,17 @@ class Step:
     met : bool
         Whether the best model so far meets the preference.
     confusion : Confusion
-        The confusion matrix of the best model so far, on the tuning set, by any gain.
+        The confusion matrix of the best model so far, on the tuning set, however small its gain is.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import TunableLogistic
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model, steps = TunableLogistic().fit(X[::2], y[::2]), []
+    >>> tuned = model.tune("fn <= 30", X[1::2], y[1::2], max_models=2, callback=steps.append)
+    >>> [(step.number, step.most, step.met) for step in steps]
+    [(0, 2, True), (1, 2, True), (2, 2, True)]
     """
 
     number: int
@@ -62,6 +86,21 @@ class Tuning:
         Whether a callback stopped the search.
     node_results : tuple of (votes, Tuning)
         The results at the requested nodes, in the order in which the program grew.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.martingale import TunableLogistic
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = TunableLogistic().fit(X[::2], y[::2])
+    >>> tuning = model.tune("fn <= 30", X[1::2], y[1::2], max_models=4).tuning_
+    >>> tuning.met, tuning.before.fn, tuning.after.fn
+    (True, 56, 30)
+    >>> print(tuning)
+    fn <= 30 (pos is positive): met on the tuning set, 4 models trained
+    before:    fp 27, fn 56, 83 errors in 384
+    after:     fp 62, fn 30, 92 errors in 384
+    by offset: fp 62, fn 30, 92 errors in 384
     """
 
     preference: Preference | None

@@ -30,7 +30,7 @@ from margrave.members._boosted_trees import BoostedTrees, sum_in_leaves
 
 
 class ModestAdaBoostClassifier(BoostedTrees):
-    """Modest AdaBoost: boosted trees, weaker where earlier trees are right.
+    """Modest AdaBoost: boosted trees that add less where earlier trees are right.
 
     AdaBoost keeps raising the scores of samples that are already right. In Modest AdaBoost a leaf
     adds to the score the weight of its samples of either class, reduced by their weight if all

@@ -148,6 +148,15 @@ class Ranker:
         Samples with a larger value get the weight.
     weight : float
         The α of its round; negative if small values indicate the positive class.
+
+    Examples
+    --------
+    >>> from margrave.members import RankBoostClassifier
+    >>> X = [[1, 7], [2, 5], [3, 6], [4, 8]]
+    >>> model = RankBoostClassifier().fit(X, ["ham", "ham", "spam", "spam"])
+    >>> ranker = model.rankers_[0][0]
+    >>> ranker.feature, ranker.threshold, round(ranker.weight, 2)
+    (0, 2.5, 5.0)
     """
 
     feature: int

@@ -49,8 +49,8 @@ def read_parquet(
     Parameters
     ----------
     folder : str or Path
-        A folder, or one Parquet file. Of a folder, all files that end in ``.parquet`` or
-        ``.parq`` are read in the order of their names, also those in folders within it.
+        A folder, or one Parquet file. In a folder, all files that end in ``.parquet`` or ``.parq``
+        are read in the order of their names, including those in subfolders.
     columns : sequence of str, optional
         The columns to read; all if None.
     block_bytes : int, default=64,000,000

@@ -104,7 +104,7 @@ def rank_margin_weights(
     sample_weight : Dask array or series of shape (n_samples,), optional
         Weights of the samples within their class.
     tol : float, default=1e-4
-        Stop when the margin is proven to be this close to the optimum.
+        The search stops when the gap to the optimum is at most this.
     max_iter : int, default=200
         Maximum number of iterations.
     positive : label, optional

@@ -89,9 +89,9 @@ class LocalSelectionClassifier(BaseSelector):
         Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
         which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        The tuning set otherwise. With folds, it consists of all held-out samples with out-of-fold
-        predictions, after which the members are fitted on all samples; with a float, of this
-        fraction of the samples, which the members are not fitted on.
+        The tuning set if `prefit` is False. With folds, it consists of all held-out samples with
+        out-of-fold predictions, after which the members are fitted on all samples; with a float, of
+        this fraction of the samples, which the members are not fitted on.
     n_jobs : int, optional
         Number of members fitted or predicting at a time, and of jobs that search neighbours.
     random_state : int, RandomState or None, default=None
@@ -463,6 +463,21 @@ class LocalExplanation:
         Where no member is competent.
     neighbours : ndarray of int, shape (n, k)
         The neighbours, nearest first, as rows of the data passed to ``fit``.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.select import LocalSelectionClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    >>> model = LocalSelectionClassifier([("bayes", GaussianNB()), ("stump", stump)], method="ola")
+    >>> explanation = model.fit(X, y).explain(X[[70]])
+    >>> explanation.competence.round(2)
+    array([[0.86, 0.43]])
+    >>> print(explanation)
+    virginica: bayes predicts virginica (0.857)
     """
 
     members: tuple[str, ...]

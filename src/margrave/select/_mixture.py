@@ -38,8 +38,9 @@ from margrave.select._base import BaseSelector
 class MixtureOfExpertsClassifier(BaseSelector):
     """A committee that averages probabilities, with weights that depend on the sample.
 
-    A gate, linear in the features, learns on the tuning set where each member is to be trusted:
-    ``P(c | x) = Σ_i g_i(x) P_i(c | x)``, with weights ``g(x) = softmax(V x + b)`` [1]_ [2]_.
+    A gate, linear in the features, learns on the tuning set how to weight the members at each
+    sample: ``P(c | x) = Σ_i g_i(x) P_i(c | x)``, with weights ``g(x) = softmax(V x + b)`` [1]_
+    [2]_.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ class MixtureOfExpertsClassifier(BaseSelector):
         Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
         which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        The tuning set otherwise. With folds, it consists of all held-out samples with out-of-fold
-        predictions, after which the members are fitted on all samples; with a float, of this
-        fraction of the samples, which the members are not fitted on.
+        The tuning set if `prefit` is False. With folds, it consists of all held-out samples with
+        out-of-fold predictions, after which the members are fitted on all samples; with a float, of
+        this fraction of the samples, which the members are not fitted on.
     space : transformer, optional
         Transforms samples before the gate weights them, such as a SplineTransformer for a gate that
         is not linear in the features; a clone is fitted on the tuning set. By default the columns

@@ -22,7 +22,7 @@ from margrave.select._regions import RegionSelectionClassifier
 class Oracle(BaseSelector):
     """A selector that knows the labels: it is correct wherever any member is.
 
-    No selection among the same members can beat it; for comparisons only.
+    No selection among the same members is more accurate. Use it for comparisons only.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def _one_region(X: Any) -> NDArray[np.int64]:
 class SingleBestClassifier(RegionSelectionClassifier):
     """The member that is best on the tuning set: selection with a single region.
 
-    A selection should beat it.
+    Use it as a baseline for the other selectors.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class SingleBestClassifier(RegionSelectionClassifier):
         Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
         which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        The tuning set otherwise, as in :class:`RegionSelectionClassifier`.
+        The tuning set if `prefit` is False, as in :class:`RegionSelectionClassifier`.
     features : sequence (one entry per member) or mapping by name, optional
         The columns that each member uses: names, positions or a slice; None for all.
     n_jobs : int, optional

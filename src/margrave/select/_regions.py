@@ -64,9 +64,9 @@ class RegionSelectionClassifier(BaseSelector):
         Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
         which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        The tuning set otherwise. With folds, it consists of all held-out samples with out-of-fold
-        predictions, after which the members are fitted on all samples; with a float, of this
-        fraction of the samples, which the members are not fitted on.
+        The tuning set if `prefit` is False. With folds, it consists of all held-out samples with
+        out-of-fold predictions, after which the members are fitted on all samples; with a float, of
+        this fraction of the samples, which the members are not fitted on.
     space : transformer, optional
         Transforms samples before regions are computed, such as a StandardScaler; a clone is fitted
         on the tuning set. By default the columns are used directly, and must be numbers.
@@ -375,6 +375,20 @@ class RegionExplanation:
         set if the region has none.
     n_tuning : ndarray of int, shape (n,)
         Number of samples of the tuning set in the region.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrave.select import RegionSelectionClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] > 0, X[:, 1] > 0, np.abs(X[:, 1]) < 0.7)
+    >>> members = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
+    >>> model = RegionSelectionClassifier(members, random_state=0).fit(X, y)
+    >>> explanation = model.explain([[1.0, 1.0], [-1.0, 0.0]])
+    >>> explanation.members.tolist(), explanation.n_tuning.tolist()
+    (['logistic', 'bayes'], [216, 184])
     """
 
     predictions: NDArray[Any]

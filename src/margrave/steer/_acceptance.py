@@ -40,6 +40,18 @@ class Accepted:
         Fingerprint of the certification set.
     model : SteeredClassifier
         The certified model.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+    >>> reply = dialog.prefer("fn <= 30%")
+    >>> model = dialog.accept()
+    >>> (accepted,) = dialog.accepted
+    >>> accepted.step, accepted.certificate.preference, accepted.model is model
+    (1, 'fn <= 30%', True)
     """
 
     step: int

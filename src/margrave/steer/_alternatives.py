@@ -16,7 +16,7 @@ from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
 @dataclass(frozen=True)
 class Alternative:
-    """A confusion matrix that can be reached if not all limits can be met together.
+    r"""A confusion matrix that can be reached if not all limits can be met together.
 
     Attributes
     ----------
@@ -30,6 +30,21 @@ class Alternative:
         The matrix on the tuning set.
     misses : tuple of (Bound, float)
         The limits that it misses, and by how many samples.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> reply = dialog.prefer("fp <= 10, fn <= 40")
+    >>> print(*reply.alternatives, sep="\n")
+    keep 'fp <= 10': misses 'fn <= 40' by 46 samples, 95 errors in total
+    keep 'fn <= 40': misses 'fp <= 10' by 33 samples, 83 errors in total
+    the middle: misses 'fp <= 10' by 17 and 'fn <= 40' by 17 samples, 84 errors in total
+    >>> dialog.prefer(reply.alternatives[0].preference).met
+    True
     """
 
     kept: Bound | None

@@ -24,6 +24,19 @@ class Change:
         The true and the predicted class; None as the predicted class means rejected.
     before, after : int
         The counts.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> change = dialog.prefer("fn <= 30").changes[0]
+    >>> print(change)
+    neg predicted pos: 33 -> 63 (+30)
+    >>> change.true, change.predicted, change.after - change.before
+    ('neg', 'pos', 30)
     """
 
     true: Any
@@ -103,6 +116,19 @@ class Guarantee:
         samples that its rate refers to.
     delta : float
         Error probability of this bound alone.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0).fit(X, y)
+    >>> (guarantee,) = model.certificate_.guarantees
+    >>> guarantee.sentence
+    'at most 30% of pos predicted neg'
+    >>> guarantee.limit, round(guarantee.rate, 2)
+    (0.3, 0.19)
     """
 
     bound: str
@@ -135,6 +161,20 @@ class Cell:
         The count of the cell in the certification set, and of its true class.
     low, high : float
         The interval.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0).fit(X, y)
+    >>> for cell in model.certificate_.cells:
+    ...     if cell.true == "pos":
+    ...         print(cell.predicted, cell.count, f"{cell.low:.1%} to {cell.high:.1%}")
+    neg 10 9.3% to 31.4%
+    pos 44 68.6% to 90.7%
+    None 0 0.0% to 6.6%
     """
 
     true: Any
@@ -162,6 +202,18 @@ class Use:
         process ended before the outcome was known).
     name : str
         Identifies the request: the same request again is the same use.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+    >>> reply = dialog.prefer("fn <= 30%")
+    >>> model = dialog.accept()
+    >>> (use,) = dialog.certification.uses
+    >>> use.preference, use.outcome, round(use.part, 2)
+    ('fn <= 30%', 'certified', 0.05)
     """
 
     part: float
@@ -227,6 +279,21 @@ class Certificate:
         Confusion matrix of the certification set for the model at the start of the dialog.
     earlier : tuple of Use
         The earlier uses of the certification data: the ledger knows those of other dialogs too.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0).fit(X, y)
+    >>> certificate = model.certificate_
+    >>> print(certificate.confidence, *certificate.guarantees)
+    0.95 at most 30% of pos predicted neg (10 of 54 in the certification set, 18.52%)
+    >>> print(certificate.confusion)
+    pos is positive  predicted neg  predicted pos  rejected
+    true neg                    68             32         0
+    true pos                    10             44         0
     """
 
     preference: str
@@ -344,6 +411,19 @@ class GuaranteeCheck:
         Whether the p-value is too small to trust the guarantee any longer.
     conclusive : bool
         Whether there are enough samples to raise an alarm at all.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0)
+    >>> (result,) = model.fit(X[:600], y[:600]).check(X[600:], y[600:]).guarantees
+    >>> result.guarantee.bound, result.count, result.n, round(result.p, 2)
+    ('fn <= 30%', 10, 60, 0.99)
+    >>> result.alarm, result.conclusive
+    (False, True)
     """
 
     guarantee: Guarantee
@@ -366,6 +446,19 @@ class Check:
         Confusion matrix of the new samples.
     n_used : int
         Number of these samples that the model was built from; estimated for more than 10,000.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0)
+    >>> check = model.fit(X[:600], y[:600]).check(X[600:], y[600:])
+    >>> print(check)
+    at most 30% of pos predicted neg: holds, as far as these samples show (10 of 60, p = 0.99)
+    >>> check.alarm
+    False
     """
 
     guarantees: tuple[GuaranteeCheck, ...]

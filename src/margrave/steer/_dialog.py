@@ -1642,6 +1642,17 @@ class StoppedError(MargraveError):
         "stopped".
     fields : dict
         The number of fits ``done`` and their ``total``.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog, StoppedError
+    >>> X, y = load("iris", return_X_y=True)
+    >>> try:
+    ...     Dialog.from_data(X, y, committee="logistic", stop=lambda: True)
+    ... except StoppedError as error:
+    ...     print(error)
+    The training was stopped after 0 of 6 fits.
     """
 
     __module__ = "margrave.steer"

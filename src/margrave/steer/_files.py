@@ -73,6 +73,15 @@ class FileError(MargraveError):
         another object) or "untrusted" (it holds types that are not trusted).
     fields : dict
         The ``name`` of the file, and the values that the message mentions.
+
+    Examples
+    --------
+    >>> from margrave.steer import Dialog, FileError
+    >>> try:
+    ...     Dialog.load("spam.dialog")
+    ... except FileError as error:
+    ...     print(error.code, error.fields)
+    missing {'name': 'spam.dialog'}
     """
 
     __module__ = "margrave.steer"

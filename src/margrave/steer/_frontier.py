@@ -135,7 +135,7 @@ _PERCENTAGE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 
 @dataclass(frozen=True)
 class Winner:
-    """A curve and its threshold, with the range of slopes at which nothing costs less.
+    """A curve and its threshold, with the range of slopes for which they have the lowest cost.
 
     The slope is π r / (1 − π), for a prior π of the positives and a false negative that costs r
     times as much as a false positive: how many points of false positive rate one point of false

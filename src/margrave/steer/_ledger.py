@@ -131,7 +131,19 @@ class Account:
     target : str or None
         The name of the column with the labels.
     uses : tuple of Use
-        What used it, in order.
+        The uses, in order.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+    >>> reply = dialog.prefer("fn <= 30%")
+    >>> model = dialog.accept(reserve=True)
+    >>> account = dialog.certification
+    >>> round(account.left, 3), account.used_up, [use.preference for use in account.uses]
+    (0.025, False, ['fn <= 30%'])
     """
 
     delta: float
@@ -217,10 +229,11 @@ class Ledger:
     Each dialog has a ledger of its own unless you pass one. Pass the same ledger to all dialogs on
     your data, so that they cannot certify on the same rows again and again.
 
-    Data are recognized by their rows, with all their values. Another order of the rows, or of the
-    columns of a data frame, rows that are added, left out or repeated, and another seed make no new
-    data; nor do other features, if `table` of :meth:`Dialog.from_data` is the complete table. If
-    you add, remove or recode a column of that table, or change `target`, the data seem to be new.
+    The ledger recognizes data by the values of their rows. Data do not become new if you reorder
+    the rows, or the columns of a data frame; if you add, leave out or repeat rows; or if you change
+    the seed. Other features do not make them new either, if `table` of :meth:`Dialog.from_data` is
+    the complete table. If you add, remove or recode a column of that table, or change `target`, the
+    data seem to be new.
 
     A subclass can keep the accounts elsewhere: it overrides :meth:`open`.
 
@@ -429,8 +442,8 @@ class FileLedger(Ledger):
     Parameters
     ----------
     path : str or Path
-        The file, in a folder that exists. It is created with the first use. A link stands for the
-        file behind it.
+        The file, in a folder that exists. It is created with the first use. A symbolic link is
+        followed.
     target : str, default=None
         The name of the column with the labels.
 

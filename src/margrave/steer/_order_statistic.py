@@ -81,7 +81,7 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
 class GuaranteeError(MargraveError):
     """Raised if the certification set cannot support a guarantee.
 
-    The message says what it would take.
+    The message states what is needed.
 
     Parameters
     ----------
@@ -110,6 +110,18 @@ class GuaranteeError(MargraveError):
     used_up : bool
         Whether the scores of the certification set were used. If True, the ledger of a dialog
         counts this test as a certificate.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import GuaranteeError, SteeredClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> try:
+    ...     SteeredClassifier(GaussianNB(), preference="fn <= 1%", random_state=0).fit(X, y)
+    ... except GuaranteeError as error:
+    ...     print(error.code, error.fields["n"], error.fields["needed"], error.fields["supported"])
+    too_few_samples 107 299 0.0277
     """
 
     __module__ = "margrave.steer"

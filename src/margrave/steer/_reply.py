@@ -18,7 +18,7 @@ from margrave.steer._tuning_data import Candidate
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of one step of a dialog, measured on the tuning set.
+    r"""The result of one step of a dialog, measured on the tuning set.
 
     Attributes
     ----------
@@ -49,10 +49,24 @@ class Reply:
     kept : tuple of Bound
         The limits of the step before that ``keep=True`` kept; they have priority over the others.
     alternatives : tuple of Alternative
-        If two or more limits cannot be met together: what keeps each limit in turn, and the middle.
-        Empty if the preference is met, or may be met by a better reply.
+        If two or more limits cannot be met together: one alternative that keeps each limit, and the
+        middle between them. Empty if the preference is met, or may be met by a better reply.
     candidate : Candidate
         The scores of the tuning set and the decision on them.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> reply = dialog.prefer("fp <= 10, fn <= 40")
+    >>> reply.met, reply.shortfall, str(reply.instead)
+    (False, 31.0, 'fp <= 40, fn <= 41')
+    >>> print(*reply.changes, sep="\n")
+    neg predicted pos: 33 -> 40 (+7)
+    pos predicted neg: 52 -> 41 (-11)
     """
 
     preference: Preference | None

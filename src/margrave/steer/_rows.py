@@ -38,6 +38,18 @@ class CellRows:
         The fraction of the tuning set with a smaller margin.
     votes : dict of str to ndarray of shape (n,)
         The prediction of each member alone.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> missed = dialog.rows(true="pos", predicted="neg")
+    >>> largest_margins = missed.margin.argsort()[::-1]
+    >>> len(missed), missed.positions[largest_margins[:3]].tolist()
+    (52, [4, 98, 54])
     """
 
     positions: Codes
@@ -84,6 +96,20 @@ class Comparison:
         The two steps.
     rows_first, rows_second : CellRows
         The samples whose predictions differ, as each of the two steps predicts them.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> replies = dialog.prefer("fn <= 40"), dialog.prefer("fn <= 20")
+    >>> print(dialog.compare(1, 2))
+    fn <= 40 (move) -> fn <= 20 (move)
+      neg predicted pos: 43 -> 95 (+52)
+      pos predicted neg: 40 -> 20 (-20)
+      72 of 384 predictions differ: 52 correct only in the first, 20 only in the second
     """
 
     first: Reply

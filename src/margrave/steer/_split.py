@@ -53,6 +53,15 @@ class SplitError(MargraveError):
     fields : dict
         The class ``label``, its number of samples ``n`` and the number ``needed``, as far as the
         message mentions them.
+
+    Examples
+    --------
+    >>> from margrave.steer import Dialog, SplitError
+    >>> try:
+    ...     Dialog.from_data([[1.0], [2.0], [3.0]], ["ham", "ham", "spam"])
+    ... except SplitError as error:
+    ...     print(error.code, error.fields)
+    too_few_samples {'label': 'spam', 'n': 1, 'needed': 10}
     """
 
     __module__ = "margrave.steer"
@@ -79,6 +88,17 @@ class SplitSizes:
     near_copies : int
         Different rows that equal an earlier row after rounding to the scale of each column; 0
         if they are fewer than one in 200 rows, which may be chance.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> sizes = Dialog.plan_split(X, y, guarantee="fn <= 5%", random_state=0)
+    >>> sizes.tune, sizes.certify, sizes.certify_by_class
+    (460, 308, {'neg': 201, 'pos': 107})
+    >>> sizes.smallest_limits()
+    {'neg': 0.0148, 'pos': 0.0277}
     """
 
     train: int

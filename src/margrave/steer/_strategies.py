@@ -74,6 +74,24 @@ class Request:
         Whether the preference and the user allow rejected samples.
     stopped : callable
         Returns whether the user has cancelled; call it between long steps.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> class StartScores:
+    ...     name, slow, rejects = "start scores", False, False
+    ...
+    ...     def candidates(self, request):
+    ...         print(request.preference, "on", len(request.data.codes), "samples")
+    ...         start = request.known[0]
+    ...         yield request.best_candidate(self.name, start.scorer, start.scores)
+    ...
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> reply = dialog.prefer("fn <= 30", strategies=[StartScores()])
+    fn <= 30 on 384 samples
     """
 
     preference: Preference
@@ -105,6 +123,24 @@ class Strategy(Protocol):
         Whether it takes long; the first reply does not wait for a slow strategy.
     rejects : bool
         Whether its purpose is to reject samples.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> class KnownScores:
+    ...     name, slow, rejects = "known scores", False, False
+    ...
+    ...     def candidates(self, request):
+    ...         for known in request.known:
+    ...             yield request.best_candidate(self.name, known.scorer, known.scores)
+    ...
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> reply = dialog.prefer("fn <= 30", strategies=[KnownScores()])
+    >>> reply.strategy, reply.met
+    ('known scores', True)
     """
 
     name: str

@@ -178,6 +178,19 @@ class Candidate:
         Out-of-fold scores of the tuning set.
     decision : Decision
         Turns scores into predictions.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> candidate = dialog.prefer("fn <= 30").candidate
+    >>> candidate.strategy, candidate.scores.shape
+    ('move', (384,))
+    >>> candidate.predictions[:6]  # positions of the classes
+    array([0, 0, 0, 1, 0, 1])
     """
 
     strategy: str

@@ -73,6 +73,7 @@ def in_turns(
 
     Examples
     --------
+    >>> from margrave.studio.job_table import in_turns
     >>> in_turns([("a1", "ann"), ("a2", "ann"), ("b1", "bob")], {}, {})
     ['a1', 'b1', 'a2']
     """

@@ -242,6 +242,17 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
     -------
     str
         The address of the page, with the token of the studio of this process.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> from margrave.studio import view
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load("pima", return_X_y=True)
+    >>> dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> view(dialog)  # doctest: +SKIP
+    'http://127.0.0.1:8420/?token=...#/d/.../frontier'
     """
     studio = _own_studio()
     known = _adopted.get(id(dialog))

@@ -56,10 +56,26 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     saves : bool, default=True
         Whether the dialogs outlive the process.
 
+    Returns
+    -------
+    Studio
+        The studio, which :func:`create_app` serves. ``close()`` ends it.
+
     Raises
     ------
     StoreError
         If the store cannot be opened, or another studio uses it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from margrave.studio import Settings, open_studio
+    >>> with TemporaryDirectory() as folder:
+    ...     settings = Settings.of(store=f"sqlite:///{folder}/studio.sqlite3")
+    ...     studio = open_studio(settings, saves=False)
+    ...     print(*studio.settings.addresses())
+    ...     studio.close()
+    http://127.0.0.1:8420/
     """
     url = settings.store or default_url()
     store = Store(url)
@@ -87,6 +103,25 @@ def create_app(studio: Studio) -> FastAPI:
     ----------
     studio : Studio
         The studio; it is closed when the application ends.
+
+    Returns
+    -------
+    FastAPI
+        The application, for any ASGI server.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from margrave.studio import Settings, create_app, open_studio
+    >>> with TemporaryDirectory() as folder:
+    ...     settings = Settings.of(store=f"sqlite:///{folder}/studio.sqlite3")
+    ...     studio = open_studio(settings, saves=False)
+    ...     app = create_app(studio)
+    ...     print(app.title, "/api/dialogs" in app.openapi()["paths"])
+    ...     studio.close()
+    Margrave studio True
+    >>> import uvicorn
+    >>> uvicorn.run(app, host="127.0.0.1", port=8420)  # doctest: +SKIP
     """
 
     @asynccontextmanager

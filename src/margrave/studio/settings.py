@@ -66,13 +66,22 @@ class Limits:
     workers : int
         Number of jobs that run at the same time; by default the number of cores.
     live_bytes : int
-        Memory for all dialogs together, in bytes; the others are only in the store.
+        Memory for the dialogs of all users, in bytes; further dialogs are only in the store.
     connections, connections_of_address : int
         Number of open connections, of all clients and of one address. The number of files that
         the process may open can lower them.
     request_seconds : int
         Time in seconds for the headers of a request, for each part of its body, and for reading
         some of the response.
+
+    Examples
+    --------
+    >>> from margrave.studio import Limits, Settings
+    >>> settings = Settings.of(limits=Limits(upload_bytes=8 * 2**20, workers=2))
+    >>> settings.limits.upload_bytes, settings.limits.workers
+    (8388608, 2)
+    >>> settings.limits.rows
+    200000
     """
 
     upload_bytes: int = 64 * _MIB
@@ -110,7 +119,7 @@ class Settings:
     store : str or None
         URL of the store; None for a file in the user's data folder.
     token : str
-        The token that users have to show; by default a random one.
+        The token that users need; by default a random one.
     limits : Limits
         The limits.
     hosts : tuple of str
@@ -131,6 +140,7 @@ class Settings:
 
     Examples
     --------
+    >>> from margrave.studio import Settings
     >>> Settings.of().shared
     False
     >>> Settings.of(host="0.0.0.0", token="not-really-secret").urls()[0]

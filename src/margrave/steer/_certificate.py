@@ -483,8 +483,8 @@ class Check:
             lines.append(f"{check.guarantee.sentence}: {result} ({counts})")
         if self.n_used:
             lines.append(
-                f"Warning: {self.n_used:,} of these {self.confusion.n:,} samples equal rows that the "
-                "model was built from, so they are no evidence about new samples."
+                f"Warning: {self.n_used:,} of these {self.confusion.n:,} samples equal rows that "
+                "the model was built from, so they are no evidence about new samples."
             )
         return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """The ledger: which part of the error probability δ of certification data is used, and by what.
 
 Choosing among ten certified candidates on the same samples breaks a guarantee at δ = 5 % in 8 to
-34 % of the cases, depending on their number and correlation (``python -m benchmarks.certificates``).
+34 % of the cases, by their number and correlation (``python -m benchmarks.certificates``).
 Therefore each certificate uses a part of δ, whatever its outcome: the first one uses all of it, so
 that a second one is refused; or it uses a half, the next one a quarter, and so on. The account
 belongs to the rows of a table, not to one dialog on them: another seed draws another certification

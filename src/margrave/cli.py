@@ -39,17 +39,8 @@ _OPTIONS = {
         name: f"--{name}"
         for name in (
             *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
-            *(
-                "group",
-                "level",
-                "limit",
-                "out",
-                "positive",
-                "report",
-                "strategies",
-                "target",
-                "time",
-            ),
+            *("group", "level", "limit", "out", "positive", "report", "strategies"),
+            *("target", "time"),
         )
     },
     "data": "DATA",

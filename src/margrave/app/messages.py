@@ -62,6 +62,15 @@ class InputError(MargraveError):
     ==================  ==========================================================================
 
     A limit that cannot be parsed has the code and the fields of its `PreferenceError`.
+
+    Examples
+    --------
+    >>> from margrave.app import InputError, read_samples
+    >>> try:
+    ...     read_samples("iris", target="color")
+    ... except InputError as error:
+    ...     print(error.code, error.fields["parameter"])
+    unknown_column target
     """
 
     def __init__(self, parameter: str, problem: str, *, code: str, **fields: Any) -> None:

@@ -158,6 +158,13 @@ class Samples:
         The positive class, in the type of the labels; of a folder, as text.
     groups, time : ndarray or None
         The group and the time of each sample.
+
+    Examples
+    --------
+    >>> from margrave.app import read_samples
+    >>> samples = read_samples("iris", target="target")
+    >>> samples.X.shape, samples.y[:2].tolist()
+    ((150, 4), ['setosa', 'setosa'])
     """
 
     table: Table

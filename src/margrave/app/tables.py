@@ -66,6 +66,15 @@ class TableError(MargraveError):
     fields : dict
         Of a "text_format": the ``encoding`` and the ``decimal`` with which :func:`read_table` reads
         the file, and an ``example`` of the text that it then reads.
+
+    Examples
+    --------
+    >>> from margrave.app import TableError, read_table
+    >>> try:
+    ...     read_table("letter.doc")
+    ... except TableError as error:
+    ...     print(error.code)
+    table
     """
 
     def __init__(self, message: str, *, code: str = "table", **fields: Any) -> None:

@@ -47,7 +47,20 @@ _STEP, _FIRST, _SECOND = (
 
 
 class DuplicatesWarning(UserWarning):
-    """Rows of a table are nearly equal, and may be copies of one observation."""
+    """Rows of a table are nearly equal, and may be copies of one observation.
+
+    Examples
+    --------
+    Train only on a table without near copies:
+
+    >>> import warnings
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog, DuplicatesWarning
+    >>> X, y = load("pima", return_X_y=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", DuplicatesWarning)
+    ...     dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+    """
 
     __module__ = "margrave.steer"
 

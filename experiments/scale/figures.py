@@ -53,7 +53,7 @@ def machines(measurements: Sequence[Measured], costs: dict[str, Cost], path: Pat
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
     most_workers = max(one.workers for one in measurements)
-    within = np.arange(1, most_workers + 1)
+    within = np.arange(1.0, most_workers + 1)
     few, many = (np.unique(np.geomspace(most_workers, most, 80).round()) for most in (200, 5_000))
     for place, (job, cost) in enumerate(costs.items()):
         own = [one for one in measurements if one.job == job]

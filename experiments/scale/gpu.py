@@ -84,7 +84,8 @@ def describe() -> str:
 
 def _largest_error(record: dict[str, Any]) -> float:
     """Return the largest relative error of the sums."""
-    return max(row["value"] for row in record["rows"] if row["what"] == "its relative error")
+    errors = (row["value"] for row in record["rows"] if row["what"] == "its relative error")
+    return float(max(errors))
 
 
 def _format_target(row: dict[str, Any]) -> str:

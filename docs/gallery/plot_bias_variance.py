@@ -1,20 +1,21 @@
 """
-Bias, variance, and what bagging does to them
-=============================================
+How bagging changes bias and variance
+=====================================
 
-A model that is too simple is wrong in the same way whatever data it saw: bias. A model that is too
-flexible is wrong in a different way each time: variance. Figure 1 of the *Survey of Ensemble
-Classifiers* (Nair, 2015) sketches how the two trade places as a model grows. Here the figure is
-measured, on data whose truth is known, and then bagging removes a good part of the variance.
+A model that is too simple makes the same errors whatever its training data: it has a high bias.
+A model that is too flexible makes different errors each time: it has a high variance. Figure 1
+of the *Survey of Ensemble Classifiers* (Nair, 2015) sketches both terms as a model grows. This
+example measures them on data whose true probabilities are known, and shows how bagging reduces
+the variance. See :doc:`/explanation/bias_variance`.
 """
 
 # %%
-# Data with a known truth
-# -----------------------
+# Data with known probabilities
+# -----------------------------
 #
-# Two classes on the unit square, with a wavy border between them. One label in ten is flipped, so
-# the true probability of class 1 is 0.9 on one side and 0.1 on the other. Because we made the data,
-# we know it, and can tell noise from bias.
+# Two classes fill the unit square, with a wavy border between them. One label in ten is flipped,
+# so the true probability of class 1 is 0.9 on one side and 0.1 on the other. Because these
+# probabilities are known, noise and bias can be separated.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,12 +35,12 @@ X, y, _ = draw(300)
 X_test, y_test, true_proba = draw(400)
 
 # %%
-# Figure 1, measured
-# ------------------
+# Figure 1 with measured values
+# -----------------------------
 #
-# Trees of growing depth, each trained on 40 resamples of the 300 samples. The squared error of
-# their probabilities is bias² + variance + noise, at every depth. Shallow trees miss the wave;
-# deep ones chase the flipped labels; the best depth lies between.
+# Trees of each depth are trained on 40 resamples of the 300 samples. At every depth, the squared
+# error of their probabilities is bias² + variance + noise. Shallow trees cannot follow the
+# border, and deep trees fit the flipped labels. The best depth lies in between.
 
 from margrave import catalogue
 from margrave.compare import BiasVarianceDisplay, bias_variance
@@ -56,7 +57,7 @@ display = BiasVarianceDisplay.from_estimator(
     **settings,
 )
 display.ax_.set(
-    title="First the bias falls, then the variance grows",
+    title="The bias falls and the variance grows with the depth",
     xlabel="depth of the tree",
 )
 display.ax_.set_ylim(bottom=0)
@@ -65,9 +66,9 @@ display.ax_.set_ylim(bottom=0)
 # Bagging lowers the variance
 # ---------------------------
 #
-# A full tree has more variance than bias. Averaging 20 of them, each from its own resample, takes
-# most of the variance away and hardly touches the bias. Smoothed bagging adds Gaussian noise to the
-# resamples: no tree can then follow a flipped label exactly, and their mean moves less still.
+# A full tree has more variance than bias. The average of 20 trees, each trained on its own
+# resample, has much less variance and about the same bias. Smoothed bagging adds Gaussian noise
+# to the resamples. No tree can then fit a flipped label exactly, and the variance falls further.
 
 models = {
     "one tree": catalogue.make("tree"),
@@ -84,7 +85,8 @@ for name, result in parts.items():
     print(f"{name}: {result}\n")
 
 # %%
-# The same numbers as bars. The noise is the same for all three, and no model can remove it.
+# The bars show the same numbers. The noise is the same for all three, and no model can remove
+# it.
 
 terms = {"noise": "#bbbbbb", "bias": "#0072B2", "variance": "#D55E00"}
 labels = {"noise": "noise", "bias": "bias²", "variance": "variance"}
@@ -97,6 +99,6 @@ for term, color in terms.items():
 ax.invert_yaxis()
 ax.spines[["top", "right", "left"]].set_visible(False)
 ax.tick_params(left=False)
-ax.set(xlabel="squared loss", title="What the error is made of")
+ax.set(xlabel="squared loss", title="Terms of the squared error")
 ax.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.25))
 plt.show()

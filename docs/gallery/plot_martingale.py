@@ -1,18 +1,20 @@
 """
-A program before and after tuning
-=================================
+A martingale program before and after tuning
+============================================
 
-Martingale boosting sends samples through layers of learners; each prediction is a vote, and a
-node stands for the votes so far. This example draws such a program on Spambase, with the test
-samples that reach its nodes, before and after tuning to a preference.
+Martingale boosting sends samples through layers of learners. Each prediction is a vote, and the
+votes so far determine the next node. This example draws such a program on Spambase, with the
+test samples that reach its nodes, before and after tuning to a preference. See
+:doc:`/explanation/martingale`.
 """
 
 # %%
 # A program
 # ---------
 #
-# Seven layers of logistic regressions. Circles are learners, larger where more samples arrive;
-# colours show their classes. Diamonds saw only one class in training and predict it.
+# The program has seven layers of logistic regressions. Circles are learners: the more samples
+# arrive, the larger the circle, and its colour shows their classes. A diamond had samples of
+# only one class in training and always predicts this class.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,10 +38,10 @@ MartingaleDisplay(program.measured(X_test, y_test)).plot(ax=ax)
 plt.tight_layout()
 
 # %%
-# At most ten false alarms
-# ------------------------
+# The program tuned to at most ten false positives
+# ------------------------------------------------
 #
-# The tuned program needs more evidence to predict spam: samples drift to the other side.
+# The tuned program needs more evidence to predict spam, so more samples end on the other side.
 
 tuned = program.tune("fp <= 10", X_tune, y_tune)
 print(tuned.tuning_)
@@ -48,43 +50,45 @@ MartingaleDisplay(tuned.measured(X_test, y_test)).plot(ax=ax)
 plt.tight_layout()
 
 # %%
-# What it costs
-# -------------
+# What fewer false positives cost
+# -------------------------------
 #
-# The same request for fewer and fewer false alarms, on the tuning set and on new data, for one
-# logistic regression and for the program. The grey line is the regression with its threshold moved.
-# On the tuning set the tuned regression is never above it; on new data it may be, since a
-# tuning set can be overfitted. Meeting a preference there is therefore not a guarantee, and by
-# default a regression returns the moved threshold unless another model is clearly better.
+# The limit on false positives falls step by step, for one logistic regression and for the
+# program. The grey line is the regression with a moved threshold. On the tuning set, the tuned
+# regression is never above this line. On new data it may be, because tuning can overfit the
+# tuning set. A preference that is met on the tuning set is therefore not a guarantee. By
+# default, a regression keeps the moved threshold unless another model is clearly better.
 
 
-def mistakes(model, X, y):
-    """False positives and false negatives."""
+def count_errors(model, X, y):
+    """Count false positives and false negatives."""
     matrix = Confusion.of(y, model.predict(X))
     return matrix.fp, matrix.fn
 
 
 def threshold_curve(model, X, y):
-    """The mistakes at every threshold of the untuned model."""
+    """Count the errors at every threshold of the untuned model."""
     order = np.argsort(-model.decision_function(X))
     spam = y[order] == "spam"
     return np.cumsum(~spam), spam.sum() - np.cumsum(spam)
 
 
-line = TunableLogistic().fit(X, y)
-wanted = [25, 20, 15, 10, 5, 2]
+regression = TunableLogistic().fit(X, y)
+limits = [25, 20, 15, 10, 5, 2]
 models = {
     "one regression": [
-        line.tune(f"fp <= {n}", X_tune, y_tune, min_gain=0) for n in wanted
+        regression.tune(f"fp <= {n}", X_tune, y_tune, min_gain=0) for n in limits
     ],
-    "program": [program.tune(f"fp <= {n}", X_tune, y_tune) for n in wanted],
+    "program": [program.tune(f"fp <= {n}", X_tune, y_tune) for n in limits],
 }
 parts = {"tuning set": (X_tune, y_tune), "new data": (X_test, y_test)}
 _, axes = plt.subplots(1, 2, figsize=(10, 4.5))
 for ax, (title, part) in zip(axes, parts.items(), strict=True):
-    ax.plot(*threshold_curve(line, *part), color="0.6", label="moved threshold")
+    ax.plot(
+        *threshold_curve(regression, *part), color="0.6", label="moved threshold"
+    )
     for name, tuned_models in models.items():
-        points = [mistakes(model, *part) for model in tuned_models]
+        points = [count_errors(model, *part) for model in tuned_models]
         ax.plot(*np.array(points).T, "o-", label=name)
     ax.set(title=title, xlabel="false positives", ylabel="false negatives")
     ax.set(xlim=(0, 0.07 * len(part[1])), ylim=(0, 0.3 * len(part[1])))

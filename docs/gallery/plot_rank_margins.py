@@ -1,21 +1,22 @@
 """
-What a rank margin committee does to the margins
-================================================
+How rank-margin weights change the margins
+==========================================
 
-A committee can be weighted so that the worst pairs of a positive and a negative sample are ordered
-with the largest margin. Figures 1 and 2 of *A Linear Combination of Classifiers via Rank Margin
-Maximization* (Marrocco, Simeone and Tortorella) show the distribution of all margins. Here they are
-drawn again: for the members, for their plain mean, and for committees with different fractions ν
-of the pairs; on the data that chose the weights, and on data that no step has seen.
+Rank-margin weights order the worst pairs of a positive and a negative sample with the largest
+margin. Figures 1 and 2 of *A Linear Combination of Classifiers via Rank Margin Maximization*
+(Marrocco et al., 2010) show the distribution of all margins. This example draws them for the
+members, for their mean, and for committees with different fractions ν of the pairs. One panel
+shows the tuning set, which the weights were computed on, and the other shows the test set. See
+:doc:`/howto/rank`.
 """
 
 # %%
 # Members and weights
 # -------------------
 #
-# As in the paper, the members are five Modest AdaBoosts that differ by their random first
-# weights, and each data set is split in three: for training, for the weights, and for testing.
-# Scores are in [-1, 1], on the scale of the paper, so that all margins are in [-2, 2].
+# As in the paper, the members are five Modest AdaBoost classifiers with different random initial
+# weights. Each data set is split into three sets: for training, for the weights, and for
+# testing. Scores are in [-1, 1], as in the paper, so all margins are in [-2, 2].
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +30,7 @@ from margrave.pairs import CrucialPairs
 
 
 def in_thirds(data):
-    """Samples and labels for training, tuning and testing."""
+    """Split samples and labels for training, tuning and testing."""
     X, y = load(data, return_X_y=True)
     X, X_test, y, y_test = train_test_split(
         X, y, test_size=1 / 3, stratify=y, random_state=0
@@ -41,7 +42,7 @@ def in_thirds(data):
 
 
 def weighted(members, tuning):
-    """Weights of each member alone, of the mean, and of the committees."""
+    """Return the weights of each member alone, of the mean, and of the committees."""
     weights = dict(zip(dict(members), np.eye(len(members)), strict=True))
     weights["mean"] = np.full(len(members), 1 / len(members))
     for nu in (0, 0.1, "cv"):
@@ -54,9 +55,9 @@ def weighted(members, tuning):
 
 
 def draw(ax, scores, y, weights, members):
-    """Distributions of the margins: members in grey, the others in colour."""
-    said = scores.toward()
-    named = {name: said @ weight for name, weight in weights.items()}
+    """Draw the distributions of the margins: members in grey, the others in colour."""
+    values = scores.toward()
+    named = {name: values @ weight for name, weight in weights.items()}
     shown = RankMarginDisplay.from_predictions(y, named, normalise=False, ax=ax)
     lines = list(shown.lines_.values())
     alone, others = lines[: len(members)], lines[len(members) :]
@@ -77,7 +78,7 @@ def draw(ax, scores, y, weights, members):
 
 
 def figure(data):
-    """Two panels: the data that chose the weights, and the test data."""
+    """Draw two panels: the tuning set and the test set."""
     training, tuning, testing = in_thirds(data)
     members = [
         (f"modest {i}", catalogue.make("modest-adaboost", random_state=i))
@@ -92,8 +93,8 @@ def figure(data):
     )
     draw(axes[0], tune, tuning[1], weights, members)
     draw(axes[1], test, testing[1], weights, members)
-    axes[0].set(title=f"{data}: the data that chose the weights", xlabel="")
-    axes[1].set(title=f"{data}: the test data")
+    axes[0].set(title=f"{data}: tuning set", xlabel="")
+    axes[1].set(title=f"{data}: test set")
     for ax in axes:
         ax.set_ylabel("fraction of pairs with\nat most that margin")
     axes[0].set_xlim(right=0.4)  # beyond it all curves are alike
@@ -104,13 +105,14 @@ def figure(data):
 # Figure 1: Contraceptive
 # -----------------------
 #
-# The lower a curve, and the further to the right, the better. The dot at its left end is the worst
-# pair; where it crosses the line at 0 is the fraction of pairs in the wrong order. The axis of
-# fractions is logarithmic, so the left half of the picture is about very few pairs.
+# A curve is better the lower it is, and the further to the right. The dot at its left end is the
+# worst pair. The height at a margin of 0 is the fraction of pairs in the wrong order. The axis
+# of fractions is logarithmic, so the left half of the picture shows very few pairs.
 #
-# With ν = 0 only the dot matters. Here the weights take one member alone, whose worst pair is the
-# best by a hair; its curve is soon above the others, and its AUC is that of one member. The other
-# committees hardly differ from the plain mean: the members are alike, and so are all weights.
+# With ν = 0, only the dot matters. Here the weights select a single member, whose worst pair is
+# slightly better than that of the others. Its curve is soon above the others, and its AUC is
+# that of one member. The other committees hardly differ from the mean, because the members are
+# similar.
 
 _ = figure("contraceptive_bin")
 
@@ -118,19 +120,19 @@ _ = figure("contraceptive_bin")
 # Figure 2: Liver
 # ---------------
 #
-# A smaller data set, with members that differ more. All ways to combine push the low end to the
-# right, on the test data too, although by less. The best AUC on the test data has one of
-# the members, but the tuning data does not say which: there it is another.
+# This data set is smaller, and its members differ more. All combinations move the low end to the
+# right, by less on the test set than on the tuning set. A single member has the best AUC on the
+# test set, but on the tuning set another member is best.
 
 members, tune, y_tune, test, y_test = figure("liver")
 plt.show()
 
 # %%
-# What ν does to the low end
-# --------------------------
+# The worst margins by ν
+# ----------------------
 #
-# The same members on Liver, weighted for several ν, this time as exactly as possible. *Worst* is
-# the margin of the worst pair, *worst 10%* the mean margin of that fraction of the pairs.
+# These are the same members on Liver, weighted for several ν. *Worst* is the margin of the worst
+# pair, and *worst 10%* is the mean margin of that fraction of the pairs.
 
 
 def margins(scores, y, weights):
@@ -140,7 +142,7 @@ def margins(scores, y, weights):
     return pairs.rank_margin, tail, pairs.mean_margin, pairs.auc
 
 
-print(f"{'':4}   {'tuning data':<33}  test data")
+print(f"{'':4}   {'tuning set':<33}  test set")
 print("   ν" + 2 * "   worst  worst 10%   mean    AUC  ")
 for nu in (0, 0.02, 0.1, 0.5, 1):
     weights = rank_margin_weights(tune, y_tune, nu=nu).weights
@@ -151,7 +153,7 @@ for nu in (0, 0.02, 0.1, 0.5, 1):
     print(shown)
 
 # %%
-# On the tuning data each ν is best at what it asks for: 0 at the worst pair, 0.1 at the worst 10%,
-# and 1, which picks one member, at the mean. On the test data neither end is best at anything: the
-# worst pair of 115 samples says little about that of others, and one member is not a committee.
-# What lies between does well. So leave ν to cross-validation, unless you know better.
+# On the tuning set, each ν is best at what it maximizes: 0 at the worst pair, 0.1 at the worst
+# 10 %, and 1, which selects a single member, at the mean. On the test set, neither 0 nor 1 is
+# best in any column: the worst pair of 115 samples says little about other samples, and a single
+# member is not a committee. Values in between do well. By default, cross-validation selects ν.

@@ -1,19 +1,19 @@
 """
-What it costs to be careful
-===========================
+Fewer errors by rejecting samples
+=================================
 
-A committee that must answer every message makes mistakes where its members disagree. If it may
-leave those messages to a person, it makes fewer. Here the share of votes that an answer needs is
-raised step by step, from half of them to all.
+A committee makes many of its errors where its members disagree. If it may reject these samples,
+for a person to decide, it makes fewer errors. This example raises the fraction of votes that a
+prediction needs, step by step, from half of them to all. See :doc:`/howto/vote`.
 """
 
 # %%
 # A committee of five
 # -------------------
 #
-# Spambase is split in three: for training, for the weights of the votes, and for counting. The five
-# members are of different kinds, so that they do not all make the same mistakes. Three of
-# them depend on the scale of the features, and get them scaled.
+# Spambase is split into three sets: for training, for the weights of the votes, and for testing.
+# The five members are of different kinds, so that they do not all make the same errors. Three of
+# them depend on the scale of the features and are trained on scaled features.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ spam = load("spambase")
 X, X_rest, y, y_rest = train_test_split(
     spam.data, spam.target, train_size=2000, stratify=spam.target, random_state=0
 )
-X_weigh, X_test, y_weigh, y_test = train_test_split(
+X_weight, X_test, y_weight, y_test = train_test_split(
     X_rest, y_rest, train_size=600, stratify=y_rest, random_state=0
 )
 
@@ -42,8 +42,8 @@ for name in ("tree", "random-forest", "knn", "logistic", "svm"):
 
 
 def count(**settings):
-    """The confusion matrix of a vote by the trained members."""
-    vote = VoteClassifier(members, prefit=True, **settings).fit(X_weigh, y_weigh)
+    """Count the predictions of a vote by the trained members in a confusion matrix."""
+    vote = VoteClassifier(members, prefit=True, **settings).fit(X_weight, y_weight)
     return Confusion.of(
         y_test, vote.predict(X_test), reject_label=vote.reject_label_
     )
@@ -53,8 +53,8 @@ def count(**settings):
 # One vote each
 # -------------
 #
-# With five equal votes there are three steps only: three, four or five votes for an answer. Five of
-# five is unanimity.
+# With five equal votes there are only three steps: three, four or five votes for a prediction.
+# Five of five is unanimity.
 
 steps = {
     "3 of 5": count(threshold=0.6),
@@ -68,35 +68,37 @@ for votes, matrix in steps.items():
 # Weighted votes
 # --------------
 #
-# Weights that follow the members' accuracy make finer steps: which four agree now matters. Every
-# share of the votes that some winner has is a step.
+# Weights by the accuracy of the members make finer steps, because it now matters which four
+# members agree. Every fraction of the votes that a winning class has is a step.
 
 vote = VoteClassifier(members, prefit=True, weights="accuracy").fit(
-    X_weigh, y_weigh
+    X_weight, y_weight
 )
-shares = vote.predict_proba(X_test).max(axis=1)
+fractions = vote.predict_proba(X_test).max(axis=1)
 weighted = []
-for alpha in np.unique(shares):
-    answers = vote.set_params(threshold=alpha).predict(X_test)
-    weighted.append(Confusion.of(y_test, answers, reject_label=vote.reject_label_))
+for alpha in np.unique(fractions):
+    predictions = vote.set_params(threshold=alpha).predict(X_test)
+    weighted.append(
+        Confusion.of(y_test, predictions, reject_label=vote.reject_label_)
+    )
 
 # %%
-# The price
-# ---------
+# Errors against rejected samples
+# -------------------------------
 #
-# To the right the committee rejects more. What it still answers is wrong less often, and fewer good
-# messages are called spam. The first rejected messages buy the most; the last false positives are
-# messages on which all members agree, and no threshold helps against these.
+# To the right the committee rejects more mails. Its predictions for the others are wrong less
+# often, and fewer good mails are predicted spam. The first rejected mails reduce the errors
+# most. All members agree on the last false positives, so no threshold removes them.
 
 
-def error_of_answers(matrix):
-    """Mistakes, as a share of the samples that were answered."""
+def error_of_predicted(matrix):
+    """Compute the error rate among the samples that are not rejected."""
     return (matrix.fp + matrix.fn) / (matrix.n - matrix.n_rejected)
 
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharex=True)
 panels = [
-    ("error among the answered, %", lambda matrix: 100 * error_of_answers(matrix)),
+    ("error among the others, %", lambda matrix: 100 * error_of_predicted(matrix)),
     ("false positives", lambda matrix: matrix.fp),
 ]
 for ax, (title, measure) in zip(axes, panels, strict=True):
@@ -121,5 +123,5 @@ axes[0].legend(handles[:2], labels[:2], frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# Which point to take is a matter of what a person's time and a lost message cost. The test samples
-# were only counted here; if you choose a point by this figure, count it again on other samples.
+# The best point depends on the cost of a person's time and of a lost mail. If you choose a point
+# by this figure, evaluate it again on other samples.

@@ -1,20 +1,21 @@
 """
-Selection: two constants and a line
-===================================
+Select the competent member
+===========================
 
-The example of *Multi-classifiers* (lecture slides), Selection (ii): 2,000 points of two classes and
-three classifiers, each with an accuracy of about one half. A vote is no better. A selection of the
-competent classifier is correct nearly everywhere.
+This is the example of *Multi-classifiers* (lecture slides), Selection (ii): 2,000 points of two
+classes and three classifiers, each with an accuracy of about one half. A vote is no better. If
+the competent classifier is selected for each point, nearly all predictions are correct. See
+:doc:`/howto/select`.
 """
 
 # %%
 # The points and the three classifiers
 # ------------------------------------
 #
-# On the left there is only the first class, mostly above; on the right only the second, mostly
-# below. In the middle a line separates them, with the second class above. The first classifier
-# always predicts the first class, the second always the second; the third is the line, with
-# probabilities near 0 and 1.
+# On the left there is only the first class, mostly above. On the right there is only the second
+# class, mostly below. In the middle a line separates the classes, with the second class above.
+# The first classifier always predicts the first class, and the second always the second class.
+# The third is the line, with probabilities near 0 and 1.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,8 +62,8 @@ members = [
 # Accuracy
 # --------
 #
-# The members are fitted already; the 2,000 points are the tuning set, and 2,000 others the test
-# set. No selection among these three can beat the oracle.
+# The members are already fitted. The 2,000 points are the tuning set, and 2,000 other points are
+# the test set. No selection among these three members can beat the oracle.
 
 models = {
     "vote": VoteClassifier(members, prefit=True),
@@ -88,7 +89,8 @@ print(
 # The member of each region
 # -------------------------
 #
-# In the middle, the second constant is as accurate as the line above it, and the first below it.
+# In the middle, several members are competent: above the line the second constant is as accurate
+# as the line, below it the first constant.
 
 figure, axes = plt.subplots(
     1, 3, figsize=(11, 3.4), sharey=True, layout="constrained"
@@ -105,8 +107,8 @@ plt.show()
 # -----------------------------------
 #
 # The mixture has no regions: the weights of the members change gradually. Sharp borders need a
-# large `C`, a weak penalty. With the default, 0.1, the mixture ignores the line, and its accuracy
-# is 0.92.
+# large ``C``, that is, a weak penalty. With the default of 0.1, the mixture ignores the line,
+# and its accuracy is 0.92.
 
 x, height = np.linspace(-3, 3, 90), np.linspace(-1, 1, 90)
 grid = np.stack(np.meshgrid(x, height), axis=-1).reshape(-1, 2)
@@ -125,6 +127,6 @@ plt.show()
 # Explanations
 # ------------
 #
-# Every prediction can be explained.
+# ``explain`` shows which member is selected for a sample, and why.
 
 print(models["regions of members"].explain([[-2, 0.5], [2, 0.5], [0, -0.5]]))

@@ -2,8 +2,8 @@
 Steering a spam filter
 ======================
 
-State which errors you can tolerate, see what this costs, and get a model that meets it.
-This example plots the steps of the guide (:doc:`/guide/steering`).
+State which errors you can tolerate, see what this costs, and get a model with a certificate.
+This example plots the steps of the tutorial :doc:`/tutorials/python`.
 """
 
 # %%
@@ -11,8 +11,8 @@ This example plots the steps of the guide (:doc:`/guide/steering`).
 # --------------------------------------
 #
 # Every threshold on the score of the committee or of a member trades false positives against
-# false negatives. Three requests move along the frontier: at most 2% of nonspam predicted
-# spam, then 1 %, then at most 3% of spam predicted nonspam.
+# false negatives. Three requests move along the frontier: at most 2 % of nonspam predicted spam,
+# then at most 1 %, then at most 3 % of spam predicted nonspam.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,8 +39,9 @@ plt.tight_layout()
 # The optimal threshold for each cost ratio and prior
 # ---------------------------------------------------
 #
-# Nobody knows what a missed spam costs, or how much spam there will be. For each pair of the two,
-# one threshold is optimal. A threshold that is not on this map is never optimal.
+# The cost of a missed spam mail and the proportion of spam are rarely known. For each
+# combination of the two, one threshold is optimal. A threshold that is not on this map is never
+# optimal.
 
 _, ax = plt.subplots(figsize=(9, 6))
 FrontierDisplay(dialog.frontier()).plot_winners(ax=ax)
@@ -50,11 +51,12 @@ plt.tight_layout()
 # Thresholds with and without a guarantee
 # ---------------------------------------
 #
-# The scores of the nonspam mails are split into halves many times. A threshold is set on the first
-# half, the second half are the new mails. If the threshold is the 98 % quantile of the first half,
-# more than 2 % of the new mails are above it about half the time. The certified threshold has a
-# true rate above 2 % at most one time in twenty; on a finite number of new mails the rate exceeds
-# 2 % a little more often. The cost is that it misses some of the spam.
+# The scores of the nonspam mails are split into halves 2,000 times. The first half sets a
+# threshold, and the second half takes the place of new mails. If the threshold is the 98 %
+# quantile of the first half, more than 2 % of the new mails are above it in the fraction of
+# splits that the legend shows. The certified threshold has a true rate above 2 % at most one
+# time in twenty. On a finite number of new mails, the rate exceeds 2 % a little more often. The
+# cost is that the certified threshold misses more spam. See :doc:`/explanation/certificate`.
 
 from scipy.stats import binom
 

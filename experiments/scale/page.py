@@ -16,7 +16,6 @@ MOST_ROWS = 1_000_000
 """Rows of a block in the model."""
 
 WORKERS = (2, 100, 1_000, 4_000)
-ROWS = (1e8, 1e10, 1e12)
 _MAX_FACTOR = 2.5
 _NOTHING, _EXACT = "nothing", "average margin, exact kernel"
 
@@ -28,7 +27,7 @@ def write(measurements: Sequence[Measured], folder: Path, run: str) -> Path:
     if "--quick" not in run:
         check(costs, measurements)
     figures.growth(measurements, folder / "scale_growth.png")
-    figures.machines(costs, folder / "scale_machines.png")
+    figures.machines(measurements, costs, folder / "scale_machines.png")
     figures.kernels(measurements, gpu.measured(), folder / "scale_kernels.png")
     any_cost = next(iter(costs.values()))
     return write_page(
@@ -42,7 +41,6 @@ def write(measurements: Sequence[Measured], folder: Path, run: str) -> Path:
         start=f"{1000 * any_cost.start:.0f} ms",
         dispatch=f"{1000 * any_cost.dispatch:.2f} ms",
         opening=f"{1000 * any_cost.opening:.2f} ms",
-        thousand=thousand_table(costs),
         kernels=kernel_table(measurements),
         gpu=gpu.describe(),
     )
@@ -95,23 +93,18 @@ def _seconds(one: Measured | None) -> str:
 
 
 def model_table(costs: dict[str, Cost], measurements: Sequence[Measured]) -> str:
-    """Make a table of the seconds for a million rows, and of the largest error of the model."""
-    rows = [
-        [job, f"{1e6 * cost.per_row:.3g}", f"{worst_error(cost, by_job(measurements, job)):.2f}"]
-        for job, cost in costs.items()
-    ]
-    return table(["job", "seconds for a million rows", "off by at most the factor"], rows)
-
-
-def thousand_table(costs: dict[str, Cost]) -> str:
-    """Make a table of the times by the model with many machines."""
+    """Make a table of the model: time per row, largest error, and times with many machines."""
     rows = []
     for job, cost in costs.items():
-        for n in ROWS:
-            cells = [f"{cost.least(n, workers, MOST_ROWS)[0]:.3g}" for workers in WORKERS]
-            rows.append([job, f"{n:.0e}".replace("e+", "e"), *cells])
+        factor = worst_error(cost, by_job(measurements, job))
+        many = [cost.least(figures.MANY_ROWS, workers, MOST_ROWS)[0] for workers in WORKERS]
+        rows.append([job, f"{1e6 * cost.per_row:.3g}", f"{factor:.2f}", *map(_rounded, many)])
     heads = [f"{workers:,} workers" for workers in WORKERS]
-    return table(["one pass (s), by the model", "rows", *heads], rows)
+    return table(["job", "s per million rows", "error factor", *heads], rows)
+
+
+def _rounded(seconds: float) -> str:
+    return f"{float(f'{seconds:.3g}'):,.10g}"
 
 
 def kernel_table(measurements: Sequence[Measured]) -> str:

@@ -3,12 +3,13 @@
 import re
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
-from experiments.scale import folders, gpu, measuring, page
+from experiments.scale import figures, folders, gpu, measuring, page
 from experiments.scale.__main__ import main
 from experiments.scale.measuring import Measured
 from experiments.scale.model import Cost, fit_cost, worst_error
@@ -85,6 +86,21 @@ def test_the_page_shows_the_measurements(measurements, tmp_path):
     }
     for named in re.findall(r"\]\((scale_\w+\.png)\)", text):
         assert (tmp_path / named).stat().st_size > 5_000
+
+
+def test_only_measured_numbers_of_workers_have_solid_lines(measurements, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "save_figure", lambda figure, path: drawn.append(figure))
+    figures.machines(measurements, page.fit_costs(measurements), tmp_path / "machines.png")
+    measured, extrapolated = drawn[0].axes
+    workers = {"-": [], "--": []}
+    for line in measured.lines:
+        if line.get_linestyle() in workers:
+            workers[line.get_linestyle()] += list(line.get_xdata())
+    assert set(workers["-"]) == {1, 2}
+    assert min(workers["--"]) == 2
+    assert {line.get_linestyle() for line in extrapolated.lines} == {"--"}
+    plt.close(drawn[0])
 
 
 def test_the_recorded_gpu_meets_its_targets():

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
+from margrave.scale._dask import import_dask
+
 T = TypeVar("T")
 
 _FAN_IN = 8
@@ -85,6 +87,7 @@ class Blocks:
             Other collections with the same rows, such as labels; messages use their names.
         """
         if not is_dask(X):
+            import_dask(owner)  # a missing package is the error to report first
             raise TypeError(
                 f"{owner} needs X to be a Dask array or data frame; got {_describe(X)}, which is "
                 "in memory. Call the method of the estimator itself, or convert X with "
@@ -107,6 +110,7 @@ class Blocks:
         """Split collections into the blocks of the first of them that is a Dask collection."""
         first = next((name for name, column in columns.items() if is_dask(column)), None)
         if first is None:
+            import_dask(owner)
             raise TypeError(
                 f"{owner} needs {' or '.join(columns)} to be a Dask array or series; got "
                 f"{', '.join(type(column).__name__ for column in columns.values())}. Convert an "

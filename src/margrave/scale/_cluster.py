@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from margrave._messages import missing_extra
+from margrave.scale._dask import import_dask
 
 _TIMEOUT = 5.0  # seconds; with starting Dask, an error comes within ten
 
@@ -73,13 +73,12 @@ def _connect(
     address: str | None, n_workers: int | None, memory_limit: Any, timeout: float
 ) -> Iterator[Any]:
     """Connect to the scheduler at an address, or to one that is started here."""
-    try:
-        from distributed import Client, LocalCluster
-    except ModuleNotFoundError as error:
-        message = missing_extra("margrave.scale", str(error.name), "dask")
-        raise ModuleNotFoundError(message) from error
+    distributed = import_dask("scale.cluster", "distributed")
     if address is None:
-        with _start(LocalCluster, n_workers, memory_limit) as local, Client(local) as client:
+        with (
+            _start(distributed.LocalCluster, n_workers, memory_limit) as local,
+            distributed.Client(local) as client,
+        ):
             yield client
         return
     if n_workers is not None:
@@ -87,7 +86,7 @@ def _connect(
             f"scale.cluster needs n_workers to be None with an address; got {n_workers!r}. The "
             "scheduler has its own workers."
         )
-    with _connect_in_time(Client, address, timeout) as client:
+    with _connect_in_time(distributed.Client, address, timeout) as client:
         try:
             client.wait_for_workers(1, timeout=timeout)
         except TimeoutError as error:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from margrave.scale._dask import import_dask
+
 _BLOCK_BYTES = 64_000_000
 
 
@@ -67,6 +69,8 @@ def read_parquet(
     ValueError
         If a file is damaged, lacks a column, or has a column of another type. The error names the
         file.
+    ModuleNotFoundError
+        If Dask or pyarrow is not installed.
 
     Examples
     --------
@@ -82,8 +86,8 @@ def read_parquet(
     ...     payments.npartitions, len(payments)
     (3, 6)
     """
-    import dask.dataframe as dd
-
+    dd = import_dask("scale.read_parquet", "dask.dataframe")
+    import_dask("scale.read_parquet", "pyarrow.parquet")
     paths = _find_files(Path(folder).absolute())  # workers may run in another folder
     first = _open(paths[0])
     schema = first.schema_arrow

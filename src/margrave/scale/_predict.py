@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrave import _labels
 from margrave.mam import single_thread
 from margrave.scale._blocks import Blocks
+from margrave.scale._dask import import_dask
 
 
 def plain_rows(X: Any) -> Any:
@@ -61,10 +62,8 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     """
     check_is_fitted(model)
     getattr(model, method)  # an error here rather than in every block
-    import dask
-    import dask.array as da
-
     blocks = Blocks.of("scale.predict", X)
+    dask, da = (import_dask("scale.predict", module) for module in ("dask", "dask.array"))
     empty = empty_result(model, method)
     # One task holds the model, and the others take it from there.
     shared_model = dask.delayed(prediction_model(model), pure=False, traverse=False)

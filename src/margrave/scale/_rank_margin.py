@@ -53,6 +53,7 @@ from margrave.fuse import (
 )
 from margrave.pairs import CrucialPairs
 from margrave.scale._blocks import Blocks, concatenate, is_dask
+from margrave.scale._dask import import_dask
 from margrave.scale._fit import fit
 from margrave.scale._rank_passes import (
     Passes,
@@ -158,6 +159,7 @@ def rank_margin_weights(
 def _member_names(scores: Any) -> list[str]:
     """Check that scores are a table, and return the names of its columns."""
     if not is_dask(scores):
+        import_dask(_WEIGHTS)
         raise TypeError(
             f"{_WEIGHTS} needs scores to be a Dask array or data frame; got "
             f"{type(scores).__name__}. Convert an array with dask.array.from_array, or use "

@@ -6,7 +6,6 @@ import itertools
 import random
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -196,22 +195,75 @@ def test_every_exit_code_is_in_the_table():
 # The JSON API
 
 
-def test_every_operation_is_on_the_page():
-    pytest.importorskip("fastapi")
-    from margrave.studio import Settings, create_app
+@pytest.fixture(scope="module")
+def openapi():
+    """Describe the routes; the application itself, which takes longer, is not needed."""
+    utils = pytest.importorskip("fastapi.openapi.utils")
+    from margrave.studio import routes_dialogs, routes_tables, routes_views
 
-    app = create_app(SimpleNamespace(settings=Settings(), store=None))
+    modules = (routes_tables, routes_dialogs, routes_views)
+    routes = [route for module in modules for route in module.router.routes]
+    return utils.get_openapi(title="", version="", routes=routes)
+
+
+def named(text):
+    return {*re.findall(r"`(\w+)`", text)}
+
+
+def fields_of(openapi, contents):
+    """Return the fields of the JSON object or the form in a request or a response."""
+    found = set()
+    for content in contents.get("content", {}).values():
+        name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+        found |= {*openapi["components"]["schemas"].get(name, {}).get("properties", {})}
+    return found
+
+
+def test_every_operation_is_on_the_page(openapi):
     known = {
         f"{method.upper()} {path}": operation
-        for path, found in app.openapi()["paths"].items()
+        for path, found in openapi["paths"].items()
         for method, operation in found.items()
     }
-    rows = dict(re.findall(r"^\| `([A-Z]+ /api\S*)` \|(.*)\|$", page("json_api.md"), re.MULTILINE))
+    text = page("json_api.md")
+    rows = dict(re.findall(r"^\| `([A-Z]+ /api\S*)` \|(.*)\|$", text, re.MULTILINE))
     assert {*rows} == {*known, "GET /api/openapi.json", "POST /api/session"}
+    explained = named(" ".join(first_cells(section(text, "### Fields"))))
+    of_plan = {*openapi["components"]["schemas"]["Choices"]["properties"]}
     for operation, described in known.items():
-        cell = rows[operation].split("|")[1]
-        for parameter in described.get("parameters", []):
-            assert parameter["in"] == "path" or f"`{parameter['name']}`" in cell, operation
+        _, sent, reply = rows[operation].split("|")
+        fields = {one["name"] for one in described.get("parameters", []) if one["in"] != "path"}
+        fields |= fields_of(openapi, described.get("requestBody", {}))
+        if operation == "POST /api/dialogs":
+            assert "the fields of `plan`" in sent
+            fields -= of_plan
+            sent = sent.replace("`plan`", "")
+        if operation.endswith("/read"):
+            sent = sent.replace("`true`, `predicted`, `to`", "")
+        assert named(sent) == fields, operation
+        assert fields <= explained, operation
+        if re.match(r" (dialog|job|table)\b(?!:)", reply):  # a record, which has its own table
+            continue
+        replied = set()
+        for status, response in described["responses"].items():
+            if status.startswith("2"):
+                replied |= fields_of(openapi, response)
+        assert named(reply) == replied, operation
+
+
+@pytest.mark.parametrize(
+    ("record", "schema"),
+    [
+        ("a dialog", "Dialog"),
+        ("a step", "Step"),
+        ("an accepted model", "Accepted"),
+        ("a job", "Job"),
+    ],
+)
+def test_every_field_of_a_record_is_in_its_table(openapi, record, schema):
+    table = page("json_api.md").partition(f"| field of {record} |")[2].partition("\n\n")[0]
+    listed = re.findall(r"`(\w+)`", " ".join(first_cells(table)))
+    assert sorted(listed) == sorted(openapi["components"]["schemas"][schema]["properties"])
 
 
 def test_every_status_is_in_the_table():
@@ -244,7 +296,8 @@ def test_the_table_tells_which_methods_have_probabilities(name):
     entry = catalogue.describe(name)
     if entry.needs is not None:
         pytest.importorskip(entry.estimator.partition(".")[0])
-    (row,) = re.findall(rf"^\| `{name}` \|(.*)\|$", page("catalogue.md"), re.MULTILINE)
+    methods = section(page("catalogue.md"), "## The methods")
+    (row,) = re.findall(rf"^\| `{name}` \|(.*)\|$", methods, re.MULTILINE)
     cells = [cell.strip() for cell in row.split("|")]
     assert cells[-1] == ("yes" if hasattr(catalogue.make(name), "predict_proba") else "no")
     assert entry.estimator.rpartition(".")[2] in cells[1]

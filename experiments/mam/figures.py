@@ -26,13 +26,15 @@ def _errors(results: Results, path: Path) -> None:
     height = 2.6 + 0.22 * len(results.titles)
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, height), layout="constrained")
     _differences(left, results)
+    mean = {method: float(results.mean_errors(method).mean()) for method in METHODS}
+    lower, upper = sorted((MAM, BALANCED), key=lambda form: mean[form])
+    places = {lower: ((0, -13), "center"), upper: ((0, 6), "center")}  # they are close together
     for method in METHODS:
         each = [results.seconds(title, method) for title in results.titles]
-        x, y = float(np.exp(np.mean(np.log(each)))), float(results.mean_errors(method).mean())
-        right.scatter(x, y, 40, c="C0" if method in FORMS else "C1")
-        ahead = method == MAM  # balanced, it is at nearly the same place
-        offset, side = ((-7, -3), "right") if ahead else ((7, -3), "left")
-        right.annotate(method, (x, y), offset, textcoords="offset points", ha=side, fontsize=8)
+        point = float(np.exp(np.mean(np.log(each)))), mean[method]
+        right.scatter(*point, 40, c="C0" if method in FORMS else "C1")
+        offset, side = places.get(method, ((7, -3), "left"))
+        right.annotate(method, point, offset, textcoords="offset points", ha=side, fontsize=8)
     right.set_xscale("log")
     right.margins(x=0.4, y=0.15)
     right.set(xlabel="seconds, geometric mean over the sets", ylabel="mean error, %")

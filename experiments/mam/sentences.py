@@ -187,8 +187,8 @@ def large(results: Results) -> str:
     rest = [f"{method} on {title}" for method, title in won if method not in LARGE_FORMS]
     where = f", {listed(of_mam)}" if of_mam else ""
     return (
-        f"Large data ({sizes.train:,} training samples, {sizes.limit} seconds): **a form of MAM has "
-        f"the smallest error on {len(of_mam)} of {len(results.plan.large)} sets**{where}. "
+        f"Large data ({sizes.train:,} training samples, {sizes.limit} seconds): **a form of MAM "
+        f"has the smallest error on {len(of_mam)} of {len(results.plan.large)} sets**{where}. "
         f"The others: {listed(rest) or 'none'}."
     )
 

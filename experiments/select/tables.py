@@ -13,7 +13,7 @@ NONE = "–"
 def methods(results: Results) -> str:
     """Make a table of each method over all sets; bold: a set that misses the target."""
     heading = ["method", "queries", "same prediction", "ties", "same outside ties"]
-    heading += ["least of a set", "accuracy, Margrave", "accuracy, DESlib"]
+    heading += ["on the worst set", "accuracy, Margrave", "accuracy, DESlib"]
     rows = []
     for method in METHODS:
         one, has_peer = results.counts(method), results.peer is not None

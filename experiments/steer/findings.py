@@ -117,7 +117,7 @@ def others(results: Results) -> str:
 
 
 def _join(names: list[str]) -> str:
-    return ", ".join(names) or "none"
+    return "; ".join(names) or "none"
 
 
 def strategies(results: Results) -> str:

@@ -119,10 +119,6 @@ class Results:
         """Kendall's τ on the runs of section 5."""
         return np.array([run.by[method].tau for run in self.monte_carlo])
 
-    def ranking_seconds(self, method: str) -> float:
-        """Mean seconds on section 5's data."""
-        return float(np.mean([run.by[method].seconds for run in self.monte_carlo]))
-
     def tau_gap(self, method: str, other: str) -> Gap:
         """Differences in τ on section 5's data, in hundredths."""
         return Gap.of(100 * (self.taus(method) - self.taus(other)))

@@ -13,7 +13,7 @@ from experiments.mam.data import RAETSCH
 from experiments.mam.holding import BOUND, KINDS
 from experiments.mam.large import METHODS as LARGE_METHODS
 from experiments.mam.large import Large
-from experiments.mam.ordering import RANKER, TRUTH
+from experiments.mam.ordering import RANKER
 from experiments.mam.results import Results
 
 
@@ -41,7 +41,7 @@ def _least(cells: Sequence[str], values: Sequence[float] | Floats) -> list[str]:
 
 def rankers(results: Results) -> str:
     """Kendall's τ of every ranker on the synthetic data and on the sets in bins."""
-    heading = ["ranker", "τ, synthetic", f"− {RANKER}, hundredths", "milliseconds"]
+    heading = ["ranker", "τ, synthetic", f"− {RANKER}, hundredths"]
     if results.binned:
         heading += ["τ, sets in bins", f"ahead of {RANKER}", "milliseconds"]
         ours = results.binned_taus(RANKER)
@@ -49,8 +49,7 @@ def rankers(results: Results) -> str:
     for name in results.artificial_rankers:
         taus = results.taus(name)
         gap = "" if name == RANKER else str(results.tau_gap(name, RANKER))
-        time = "" if name == TRUTH else _milliseconds(results.ranking_seconds(name))
-        row = [name, f"{taus.mean():.3f}", gap, time]
+        row = [name, f"{taus.mean():.3f}", gap]
         if name in results.rankers:
             binned = results.binned_taus(name)
             ahead = "" if name == RANKER else f"{(binned > ours).sum()} of {len(binned)}"

@@ -354,8 +354,8 @@ class TestLargeData:
         )
         assert "| over 300 s |" in tables.large(results)
         assert re.findall(r"\d+", bold(sentences.large(results))[0]) == ["0", "1"]
-        assert f"{SVM} on twonorm" in sentences.large(results)
-        assert f"+1.00 ± 0.26 on twonorm ({MAM} − {SVM})" in sentences.large_gaps(results)
+        assert f"{SVM} (twonorm)" in sentences.large(results)
+        assert "+1.00 ± 0.26 on twonorm" in sentences.large_gaps(results)
         runs = [replace(run, error=0.01) if run.method == MAM else run for run in runs]
         results = Results.of(results.plan, 0, runs)
         assert re.findall(r"\d+", bold(sentences.large(results))[0]) == ["1", "1"]
@@ -472,9 +472,9 @@ class TestSentences:
 
     def test_rankers_are_compared_with_the_mam_ranker(self):
         rows = tables.rankers(_results())
-        assert f"| {ordering.RANKER} | 0.701 | | 100 | 0.500 | | 100 |" in rows
-        assert f"| {ordering.KERNEL_RIDGE} | 0.800 | +9.90 ± 0.06 | 100 | 0.800 | 8 of 8 |" in rows
-        assert f"| {ordering.TRUTH} | 0.900 | +19.90 ± 0.06 | | | | |" in rows
+        assert f"| {ordering.RANKER} | 0.701 | | 0.500 | | 100 |" in rows
+        assert f"| {ordering.KERNEL_RIDGE} | 0.800 | +9.90 ± 0.06 | 0.800 | 8 of 8 |" in rows
+        assert f"| {ordering.TRUTH} | 0.900 | +19.90 ± 0.06 | | | |" in rows
 
 
 @pytest.mark.full

@@ -24,8 +24,9 @@ def guarantees(results: Results) -> str:
     least = min(results.pooled(p, rule).p for p in results.percents for rule in rules)
     return (
         f"Guarantees: **{_verdict(least > MIN_P)}**. {describe_exceeded(results, ACCEPTED)} The "
-        f"target is that no rate has more test errors than valid guarantees explain (p > {MIN_P:g}, also if "
-        f"the whole allowance is used); the smallest p is {format_p(least)}."
+        "target is that no rate has more test errors than valid guarantees explain "
+        f"(p > {MIN_P:g}, also if the whole allowance is used); the smallest p is "
+        f"{format_p(least)}."
     )
 
 

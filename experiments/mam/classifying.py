@@ -1,4 +1,4 @@
-"""Classification: the maximal average margin in four forms, and three other methods."""
+"""Classification: the maximal average margin in three forms, and three other methods."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from experiments.mam.data import Parts
 from margrave.mam import MAMClassifier
 
 MAM, BALANCED = "MAM", "MAM balanced"
-WIDTHS, PRINTED = "MAM at the paper's widths", "MAM as printed"
+PRINTED = "MAM as printed"
 SVM, NEIGHBOURS, FOREST = "SVM", "k-NN", "random forest"
-FORMS = (MAM, BALANCED, WIDTHS, PRINTED)
+FORMS = (MAM, BALANCED, PRINTED)
 OTHERS = (SVM, NEIGHBOURS, FOREST)
 METHODS = (*FORMS, *OTHERS)
 
@@ -79,7 +79,6 @@ def methods(n_features: int, seed: int, effort: Effort) -> dict[str, Callable[[]
     return {
         MAM: lambda: MAMClassifier(n_jobs=1),
         BALANCED: lambda: MAMClassifier(class_weight="balanced", n_jobs=1),
-        WIDTHS: lambda: MAMClassifier(gammas=GAMMAS, n_jobs=1),
         PRINTED: lambda: MAMClassifier(gammas=GAMMAS, threshold=None, n_jobs=1),
         SVM: lambda: GridSearchCV(SVC(cache_size=500), svm, cv=cv),
         NEIGHBOURS: lambda: GridSearchCV(KNeighborsClassifier(), neighbours, cv=cv),

@@ -26,17 +26,22 @@ def _errors(results: Results, path: Path) -> None:
     height = 2.6 + 0.22 * len(results.titles)
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, height), layout="constrained")
     _differences(left, results)
+    mean = {method: float(results.mean_errors(method).mean()) for method in METHODS}
+    lower, upper = sorted((MAM, BALANCED), key=lambda form: mean[form])
+    places = {lower: ((0, -13), "center"), upper: ((0, 6), "center")}  # they are close together
     for method in METHODS:
         each = [results.seconds(title, method) for title in results.titles]
-        x, y = float(np.exp(np.mean(np.log(each)))), float(results.mean_errors(method).mean())
-        right.scatter(x, y, 40, c="C0" if method in FORMS else "C1")
-        below = method == BALANCED  # it is close to MAM
-        offset = (6, -11 if below else 4)
-        right.annotate(method, (x, y), offset, textcoords="offset points", fontsize=8)
+        point = float(np.exp(np.mean(np.log(each)))), mean[method]
+        right.scatter(*point, 40, c="C0" if method in FORMS else "C1")
+        offset, side = places.get(method, ((7, -3), "left"))
+        right.annotate(method, point, offset, textcoords="offset points", ha=side, fontsize=8)
     right.set_xscale("log")
-    right.margins(x=0.35, y=0.15)
+    right.margins(x=0.4, y=0.15)
     right.set(xlabel="seconds, geometric mean over the sets", ylabel="mean error, %")
     right.set_title("Time and error")
+    figure.legend(
+        *left.get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False
+    )
     save_figure(figure, path)
 
 
@@ -54,7 +59,6 @@ def _differences(ax: Axes, results: Results) -> None:
     ax.set_yticks(rows, titles)
     ax.set_xlabel("test error, difference in points")
     ax.set_title("Each data set")
-    ax.legend(frameon=False, loc="lower right", fontsize=8)
 
 
 def _bounds(results: Results, path: Path) -> None:
@@ -70,7 +74,7 @@ def _bounds(results: Results, path: Path) -> None:
     )
     for ax, one in zip(axes[0], shown, strict=True):
         _bound_lines(ax, one)
-    axes[0, 0].set_ylabel("probability of a mistake at least as sure")
+    axes[0, 0].set_ylabel("probability of an error at least as certain")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     save_figure(figure, path)
@@ -78,8 +82,8 @@ def _bounds(results: Results, path: Path) -> None:
 
 def _bound_lines(ax: Axes, one: Holding) -> None:
     """Three lines: (14), the count, the truth."""
-    ax.plot(100 * SURER, one.bound, c="C3", label="(14), the mean over samples")
-    ax.plot(100 * SURER, one.held_out, c="C0", label=f"counted on {N_HELD_OUT} held-out samples")
+    ax.plot(100 * SURER, one.bound, c="C3", label="bound (14), mean over samples")
+    ax.plot(100 * SURER, one.held_out, c="C0", label=f"bound from {N_HELD_OUT} held-out samples")
     ax.plot(100 * SURER, one.mistakes, c="k", label="truth")
-    ax.set(ylim=(0, 1.03), xlim=(100, 0), xlabel="the surest … % of predictions")
+    ax.set(ylim=(0, 1.03), xlim=(100, 0), xlabel="% of predictions, the most certain ones")
     ax.set_title(f"n = {one.setting.n}, δ = {one.delta:g}")

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from experiments._parts import Floats
-from experiments.mam.classifying import OTHERS, SVM
+from experiments.mam.classifying import OTHERS
 from experiments.mam.coverage import Setting, Statement
 from experiments.mam.holding import Holding
 from experiments.mam.large import Large
@@ -108,15 +108,6 @@ class Results:
         errors = {name: self.mean_errors(name) for name in (form, *OTHERS)}
         return friedman_holm(errors, control=form, larger_is_better=False, alpha=ALPHA)
 
-    def near(self, form: str) -> list[str]:
-        """Sets where the error is at most one standard deviation above the SVM's."""
-        found = []
-        for title in self.titles:
-            svm = self.errors(title, SVM)
-            if self.errors(title, form).mean() <= svm.mean() + svm.std(ddof=1):
-                found.append(title)
-        return found
-
     # Order
 
     @property
@@ -127,10 +118,6 @@ class Results:
     def taus(self, method: str) -> Floats:
         """Kendall's τ on the runs of section 5."""
         return np.array([run.by[method].tau for run in self.monte_carlo])
-
-    def ranking_seconds(self, method: str) -> float:
-        """Mean seconds on section 5's data."""
-        return float(np.mean([run.by[method].seconds for run in self.monte_carlo]))
 
     def tau_gap(self, method: str, other: str) -> Gap:
         """Differences in τ on section 5's data, in hundredths."""
@@ -172,10 +159,6 @@ class Results:
     def binned_seconds(self, ranker: str) -> float:
         """Mean seconds of a ranker on the sets in bins."""
         return float(np.mean([run.rankers[ranker].seconds for run in self.binned]))
-
-    def graded_seconds(self, grader: str) -> float:
-        """Mean seconds of a classifier of ordered classes."""
-        return float(np.mean([run.graders[grader].seconds for run in self.binned]))
 
     def ranks_tested(self) -> FriedmanHolm:
         """The rankers over the sets; cells of one set are averaged, as they have the same rows."""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.mam.classifying import BALANCED, MAM, OTHERS, PRINTED, SVM
-from experiments.mam.coverage import N_HELD_OUT
+from experiments.mam.classifying import MAM, OTHERS, PRINTED, SVM
 from experiments.mam.data import ORDINAL as ORDINAL_SETS
 from experiments.mam.data import RAETSCH, missing
-from experiments.mam.holding import BAR, BOUND, KINDS, MARGIN, Holding
+from experiments.mam.holding import BOUND, KINDS, MARGIN, Holding
 from experiments.mam.large import FORMS as LARGE_FORMS
 from experiments.mam.large import METHODS as LARGE_METHODS
 from experiments.mam.large import OTHERS as LARGE_OTHERS
@@ -18,16 +17,16 @@ from experiments.mam.ordering import (
     HAS_MORD,
     KERNEL_RIDGE,
     N_CLASSES,
-    ORDINAL,
     PEER,
     RANKER,
     TRUTH,
-    USUAL_RIDGE,
 )
 from experiments.mam.results import ALPHA, Results
 from margrave.compare import FriedmanHolm
 
-_FOUND = {1: "found", 0: "not found", -1: "not found: the difference has the opposite sign"}
+CONFIRMED, NOT_CONFIRMED, UNDECIDED = "confirmed", "not confirmed", "undecided"
+_COMPARED = (RANKER, KERNEL_RIDGE)
+_BY_SIGN = {1: CONFIRMED, 0: NOT_CONFIRMED, -1: f"{NOT_CONFIRMED}, the difference is negative"}
 
 
 def listed(names: Sequence[str]) -> str:
@@ -37,28 +36,29 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def in_short(results: Results) -> list[str]:
+def verdicts(results: Results) -> list[str]:
     """The whole study in a few sentences."""
-    found = [classification(results), forms(results), section_5(results)]
-    if results.binned:
-        found.append(binned(results))
+    found = [classification(results), time(results), order(results)]
     if results.large:
         found.append(large(results))
-    return [*found, bounds(results), looseness(results)]
+    return [*found, bounds(results)]
 
 
-def sentence(results: Results, form: str) -> str:
-    """Whether the paper's sentence on classification is found, for a form of MAM."""
+# Classification
+
+
+def verdict(results: Results, form: str) -> str:
+    """Whether the paper's sentence on classification is confirmed, for a form of MAM."""
     better = results.tested(form).better
     if better:
-        return f"not found: {form} is significantly worse than {listed(better)}"
+        return f"{NOT_CONFIRMED}: it is significantly worse than {listed(better)}"
     worse = [other for other in OTHERS if results.gap(form, other).mean > 0]
     if not worse:
-        return f"more than found: {form} is worse than none of them on average"
-    average = f"{form} is worse than {listed(worse)} on average"
+        return f"{CONFIRMED}, and more: on average it is worse than none of them"
+    average = f"on average it is worse than {listed(worse)}"
     if disagree(results.tested(form)):
-        return f"undecided: {average}, significantly so by some tests only"
-    return f"found: {average}, but not significantly so"
+        return f"{UNDECIDED}: {average}, but only some of the tests find a significant difference"
+    return f"{CONFIRMED}: {average}, but not significantly"
 
 
 def disagree(tested: FriedmanHolm) -> bool:
@@ -67,148 +67,160 @@ def disagree(tested: FriedmanHolm) -> bool:
 
 
 def in_numbers(tested: FriedmanHolm) -> str:
-    """The tests behind a sentence, for the method that is most different from the control."""
+    """The tests behind a verdict, for the method that is most different from the control."""
     adjusted = dict(zip(tested.methods, tested.adjusted, strict=True))
     others = [name for name in tested.methods if name != tested.control]
     first = min(others, key=lambda name: float(adjusted[name]))
     return (
-        f"Friedman p = {tested.p_value:.2g}, Iman-Davenport p = {tested.f_p_value:.2g}; "
+        f"Friedman p = {tested.p_value:.2g}, Iman-Davenport p = {tested.f_p_value:.2g}, "
         f"Holm p = {adjusted[first]:.2g} for {first}"
     )
 
 
 def classification(results: Results) -> str:
-    """MAM with its defaults beside the other methods."""
-    gaps = listed([f"{MAM} − {other} {results.gap(MAM, other)}" for other in OTHERS])
-    n = len(results.titles)
-    most, where = results.largest_gap(MAM, SVM)
-    tests = in_numbers(results.tested(MAM))
-    times = [
-        f"{other} {results.times(other, MAM):.2g} ({results.times(other, MAM, known=True):.2g})"
-        for other in OTHERS
-    ]
+    """MAM with its defaults and as printed beside the other methods."""
+    means = {name: results.mean_errors(name).mean() for name in (MAM, PRINTED, *OTHERS)}
+    others = listed([f"{name} {means[name]:.1f} %" for name in OTHERS])
     return (
-        "Classification with Margrave's defaults, which add a threshold to the paper's rule. "
-        '"Slightly (but not significantly so) worse than the other methods": '
-        f"**{sentence(results, MAM)}** (α = {ALPHA:g}, {n} sets; {tests}). Its "
-        f"mean error is {results.mean_errors(MAM).mean():.1f} %; in points, {gaps} (± one "
-        f"standard error over the sets), the most to {SVM} being {most:+.1f}, on {where}. "
-        f"{_faster(results)} Times as long as MAM, in brackets once the settings are known: "
-        f"{listed(times)}."
+        'Classification, "slightly (but not significantly so) worse than the other methods": '
+        f"**{verdict(results, MAM)}**. The mean error of MAM with Margrave's defaults is "
+        f"{means[MAM]:.1f} % on {len(results.titles)} sets; {others}. MAM as the paper prints it "
+        f"({means[PRINTED]:.1f} %): **{verdict(results, PRINTED)}**."
     )
 
 
-def _faster(results: Results) -> str:
-    """Whether the paper's sentence on time is found."""
+def gaps(results: Results) -> str:
+    """The differences behind the verdict, and the tests."""
+    each = listed([f"{results.gap(MAM, other)} to {other}" for other in OTHERS])
+    most, where = results.largest_gap(MAM, SVM)
+    return (
+        "The mean difference in error of MAM, in points ± one standard error over the sets, is "
+        f"{each}; the largest difference to {SVM} is {most:+.1f} points, on {where}. For MAM as "
+        f"printed the difference to {SVM} is {results.gap(PRINTED, SVM)}. Tests over the sets at "
+        f"α = {ALPHA:g} against the other methods: {in_numbers(results.tested(MAM))} (MAM); "
+        f"{in_numbers(results.tested(PRINTED))} (MAM as printed)."
+    )
+
+
+def time(results: Results) -> str:
+    """Whether the paper's sentence on time is confirmed."""
     slower, known = (
         [other for other in OTHERS if results.times(other, MAM, known=known) > 1]
         for known in (False, True)
     )
-    found = "found" if len(slower) == len(OTHERS) else f"found for {listed(slower)} only"
+    found = CONFIRMED if len(slower) == len(OTHERS) else f"{CONFIRMED} against {listed(slower)}"
     if slower and len(known) < len(OTHERS):
-        found += f" if the search for settings counts, else for {listed(known) or 'none'} only"
-    verdict = found if slower else "not found"
-    return f'"Reduces … computation time": **{verdict}**; "memory" was not measured.'
+        found += (
+            " if the search for settings counts; without it, only against "
+            f"{listed(known) or 'none'}"
+        )
+    times = listed([f"{results.times(other, MAM):.2g} times ({other})" for other in OTHERS])
+    return (
+        '"Reduces the required amount of … computation time": '
+        f"**{found if slower else NOT_CONFIRMED}**. The others take {times} as long as MAM. Memory "
+        "was not measured."
+    )
 
 
-def forms(results: Results) -> str:
-    """The paper's own form, and the balanced one."""
-    parts = []
-    for form in (PRINTED, BALANCED):
-        mean, gap = results.mean_errors(form).mean(), results.gap(form, SVM)
-        parts.append(f"{mean:.1f} %, − {SVM} {gap}; the sentence is {sentence(results, form)}")
-    return f"Classification as printed in the paper: {parts[0]}. Balanced: {parts[1]}."
+# Order
+
+
+def order(results: Results) -> str:
+    """The benefit of function estimation, on the synthetic data of the paper and in bins."""
+    gap = results.tau_gap(KERNEL_RIDGE, RANKER)
+    text = (
+        'Order, "the benefit of using function estimation": '
+        f"**{_BY_SIGN[gap.sign]}**. On the paper's synthetic data, a ridge regression on ranks has "
+        f"a Kendall's τ of {results.taus(KERNEL_RIDGE).mean():.3f}, against "
+        f"{results.taus(RANKER).mean():.3f} for the MAM ranker"
+    )
+    if results.binned:
+        ahead = results.binned_taus(KERNEL_RIDGE) > results.binned_taus(RANKER)
+        text += f". On data sets in bins it is ahead in {ahead.sum()} of {len(ahead)} cases"
+    return f"{text}."
 
 
 def section_5(results: Results) -> str:
-    """The synthetic data of the paper."""
-    each = [f"{name} {results.taus(name).mean():.3f}" for name in results.artificial_rankers]
-    gap = results.tau_gap(KERNEL_RIDGE, RANKER)
+    """How near to the possible two rankers come on the synthetic data."""
+    reached = [100 * results.taus(name).mean() / results.taus(TRUTH).mean() for name in _COMPARED]
     return (
-        f"Order, the synthetic data of the paper. Kendall's τ: {', '.join(each)}. \"The benefit of "
-        f'function estimation": **{_FOUND[gap.sign]}**, {KERNEL_RIDGE} − {RANKER} is {gap} '
-        f"hundredths{_at_usual_width(results)}. Of what is possible {RANKER} reaches "
-        f"{_fraction(results, RANKER):.0%}, {KERNEL_RIDGE} {_fraction(results, KERNEL_RIDGE):.0%}."
+        f"On the synthetic data, {RANKER} reaches {reached[0]:.0f} % of the τ that is possible, "
+        f"and {KERNEL_RIDGE} {reached[1]:.0f} %."
     )
-
-
-def _at_usual_width(results: Results) -> str:
-    """The same difference for the ridge regression whose width is not selected."""
-    if USUAL_RIDGE not in results.artificial_rankers:
-        return ""
-    return f", but that of {USUAL_RIDGE} {results.tau_gap(USUAL_RIDGE, RANKER)}"
-
-
-def _fraction(results: Results, method: str) -> float:
-    """τ as a fraction of the best possible one."""
-    return float(results.taus(method).mean() / results.taus(TRUTH).mean())
 
 
 def binned(results: Results) -> str:
-    """The sets in bins."""
-    each = [f"{name} {results.binned_taus(name).mean():.3f}" for name in results.rankers]
-    ahead = results.binned_taus(KERNEL_RIDGE) > results.binned_taus(RANKER)
+    """The tests on the sets in bins, and the classifiers of ordered classes."""
+    if not results.binned:
+        return "No set in bins is at hand."
     tested = results.ranks_tested()
     n = tested.n_rows
-    text = (
-        f"Order, data sets in bins. Mean τ is {', '.join(each)}; {KERNEL_RIDGE} is ahead of "
-        f"{RANKER} on {ahead.sum()} of {len(ahead)}. "
-    )
     if tested.better:
-        text += f"Significantly better than {RANKER} over {n} sets: {listed(tested.better)}"
+        text = f"Significantly better than {RANKER} over {n} sets: {listed(tested.better)}"
     elif disagree(tested):
-        text += f"Whether any is significantly better than {RANKER} over {n} sets is undecided"
+        text = f"Whether a ranker is significantly better than {RANKER} over {n} sets is undecided"
     else:
-        text += f"None is significantly better than {RANKER} over {n} sets, which are few"
-    text += f" ({in_numbers(tested)}). "
+        text = f"No ranker is significantly better than {RANKER} over {n} sets, which are few"
     grades = [
-        f"{name} {results.accuracies(name).mean():.1f} % right and {results.offs(name).mean():.3f} "
-        "classes off"
+        f"{name} {results.accuracies(name).mean():.1f} %, {results.offs(name).mean():.2f} classes"
         for name in results.graders
     ]
     best = min(results.graders, key=lambda name: float(results.offs(name).mean()))
-    verdict = "is nearest" if best == ORDINAL else f"is not as near as {best}"
-    return f"{text}As classes: {', '.join(grades)}; {ORDINAL} {verdict} on average."
+    return (
+        f"{text} ({in_numbers(tested)}). As classifiers of the bins, by accuracy and mean distance "
+        f"from the true class: {'; '.join(grades)}. The nearest on average is {best}."
+    )
+
+
+# Large data
 
 
 def large(results: Results) -> str:
-    """Who wins on the large sets, and by how much."""
-    sizes, won, gaps = results.plan.sizes, [], []
+    """Who wins on the large sets."""
+    sizes, won = results.plan.sizes, []
     for title in results.plan.large:
         best = results.best_on_large(title, LARGE_METHODS)
+        if best is not None:
+            won.append((best.method, title))
+    of_mam = [title for method, title in won if method in LARGE_FORMS]
+    rest = [f"{method} ({title})" for method, title in won if method not in LARGE_FORMS]
+    where = f", {listed(of_mam)}" if of_mam else ""
+    return (
+        f"Large data ({sizes.train:,} training samples, {sizes.limit} seconds): **a form of MAM "
+        f"has the smallest error on {len(of_mam)} of {len(results.plan.large)} sets**{where}. "
+        f"The best on the others: {', '.join(rest) or 'none'}."
+    )
+
+
+def large_gaps(results: Results) -> str:
+    """By how much the best form of MAM differs from the best other method."""
+    found = []
+    for title in results.plan.large:
         form = results.best_on_large(title, LARGE_FORMS)
         other = results.best_on_large(title, LARGE_OTHERS)
-        if best is not None:
-            won.append(f"{best.method} on {title} ({100 * best.error:.2f} %)")
         if form is not None and other is not None:
-            variance = sum(run.error * (1 - run.error) for run in (form, other)) / sizes.test
-            gap = f"{100 * (form.error - other.error):+.2f} ± {100 * np.sqrt(variance):.2f}"
-            gaps.append(f"{title} {gap} ({form.method} − {other.method})")
-    late = [f"{run.method} on {run.title}" for run in results.large if not run.finished]
+            errors = (run.error * (1 - run.error) for run in (form, other))
+            spread = 100 * np.sqrt(sum(errors) / results.plan.sizes.test)
+            gap = f"{100 * (form.error - other.error):+.2f} ± {spread:.2f}"
+            found.append(f"{gap} on {title}")
     return (
-        f"Large data: {sizes.train:,} training samples, and at most {sizes.limit} seconds of CPU "
-        f"time to learn and to predict. The least error: **{listed(won) or 'none'}**. The best "
-        "form of MAM − the best other method, in points ± one standard error, as of independent "
-        f"samples: {listed(gaps) or 'none'}. Over the limit: {listed(late) or 'none'}."
+        "The error of the best form of MAM minus that of the best other method, in points ± one "
+        f"standard error, as if they were tested on different samples: {listed(found) or 'none'}."
     )
+
+
+# Bounds
 
 
 def bounds(results: Results) -> str:
-    """Whether the bounds hold."""
+    """Whether the bounds hold, and what they are worth."""
     checks = [(one, kind) for one in results.holdings for kind in KINDS]
     broken = [f"{kind} at {describe_setting(one)}" for one, kind in checks if one.broken(kind)]
-    start = f"Bounds. {len(checks)} statements were checked, each on many samples, at a level of "
     if broken:
-        return f"{start}{BAR:g} each: **{len(broken)} fail too often**: {'; '.join(broken)}."
-    worst = max(checks, key=lambda check: check[0].failures[check[1]] / check[0].runs)
-    one, kind = worst
-    theorems = sum(one.failures[kind] for one in results.holdings for kind in (MARGIN, BOUND))
-    return (
-        f"{start}{BAR:g} each: **none fails more often than it may, on this one distribution**. "
-        f"The most failures are of {kind}: {one.failures[kind]} of {one.runs} at "
-        f"{describe_setting(one)}. {MARGIN} and {BOUND} fail {theorems} times: they are theorems, "
-        "and loose, so this checks the code and not the theory."
-    )
+        result = f"**{len(broken)} of {len(checks)} fail too often**: {'; '.join(broken)}"
+    else:
+        result = f"**none of {len(checks)} checks fails more often than it may**"
+    return f"Bounds, with two signs corrected: {result}. {looseness(results)}"
 
 
 def describe_setting(one: Holding) -> str:
@@ -219,21 +231,24 @@ def describe_setting(one: Holding) -> str:
 
 
 def looseness(results: Results) -> str:
-    """How far from the truth they are, at the smallest δ."""
+    """How far bound (14) is from the truth, at the smallest δ."""
     least = min(one.delta for one in results.holdings)
     each = []
     for n in sorted({one.setting.n for one in results.holdings}):
         of_n = [one for one in results.holdings if one.setting.n == n and one.delta == least]
-        vacuous = np.mean([one.vacuous for one in of_n])
-        loose = np.mean([one.loose for one in of_n])
-        counted = np.mean([one.loose_counted for one in of_n])
-        each.append(
-            f"with n = {n}, (14) is vacuous for {vacuous:.0%} of the predictions and is above "
-            f"the true probability by {loose:.2f} on average, the count by {counted:.2f}"
-        )
+        each.append(f"{np.mean([one.loose for one in of_n]):.2f} with n = {n}")
     return (
-        f"How loose they are, at δ = {least:g}, beside a count on {N_HELD_OUT} held-out samples: "
-        f"{'; '.join(each)}."
+        f"But they are loose: at δ = {least:g}, {BOUND} is above the true probability by "
+        f"{listed(each)}, on average."
+    )
+
+
+def theorems(results: Results) -> str:
+    """How often the theorems fail."""
+    counts = sum(one.failures[kind] for one in results.holdings for kind in (MARGIN, BOUND))
+    return (
+        f"{MARGIN} and {BOUND} fail {counts} times. They are theorems, and loose, so this checks "
+        "the code and not the theory."
     )
 
 
@@ -246,24 +261,25 @@ def printed(results: Results) -> str:
         failures, runs = (sum(counts) for counts in zip(*signs, strict=True))
         each.append(f"{failures} of {runs} times with n = {n}")
     return (
-        "With the signs as printed, at a fixed width and without a threshold, (14) fails "
-        f"{listed(each)}."
+        f"With the printed signs, {BOUND} fails {listed(each)} (fixed width, no threshold, both "
+        "values of δ)."
     )
+
+
+# What is at hand
 
 
 def not_there(results: Results) -> str:
     """Sets that are not at hand."""
     gone = missing(results.plan.raetsch, RAETSCH) + missing(results.plan.ordinal, ORDINAL_SETS)
-    if not gone:
-        return "All of them are here."
-    return f"Not in this run: {', '.join(gone)}."
+    return f" Not in this run: {', '.join(gone)}." if gone else ""
 
 
 def peer() -> str:
     """Describe the ordinal peer."""
     if HAS_MORD:
         return (
-            f"*{PEER}* is an ordinal logistic regression (all thresholds) on {N_CLASSES} classes "
-            "of equal size; it ranks by the score that its thresholds split."
+            f"*{PEER}*: an ordinal logistic regression on {N_CLASSES} classes of equal size, or on "
+            "the bins."
         )
-    return f"An ordinal peer, *{PEER}*, is not installed: not in this run."
+    return f"*{PEER}*, an ordinal logistic regression, is not installed, so it is not in this run."

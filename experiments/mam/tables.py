@@ -10,32 +10,54 @@ from experiments._page import bold, table
 from experiments._parts import Floats
 from experiments.mam.classifying import MAM, METHODS
 from experiments.mam.data import RAETSCH
-from experiments.mam.holding import KINDS
+from experiments.mam.holding import BOUND, KINDS
 from experiments.mam.large import METHODS as LARGE_METHODS
 from experiments.mam.large import Large
-from experiments.mam.ordering import RANKER, TRUTH
+from experiments.mam.ordering import RANKER
 from experiments.mam.results import Results
 
 
 def errors(results: Results) -> str:
-    """Test error by set; bold: the least of a row."""
+    """Mean test error by set, bold: the least of a row; then times as a multiple of MAM's."""
     rows = []
     for title in results.titles:
-        each = [results.errors(title, method) for method in METHODS]
-        best = min(float(values.mean()) for values in each)
-        cells = [f"{values.mean():.1f} ± {values.std(ddof=1):.1f}" for values in each]
-        marked = [
-            bold(cell, values.mean() == best) for cell, values in zip(cells, each, strict=True)
-        ]
-        source = RAETSCH[title]
-        rows.append([title, f"{source.train} / {source.test}", *marked])
-    means = [f"{results.mean_errors(method).mean():.2f}" for method in METHODS]
-    rows.append(["mean", "", *_least(means, [float(mean) for mean in means])])
-    return table(["data set", "train / test", *METHODS], rows)
+        each = [float(results.errors(title, method).mean()) for method in METHODS]
+        rows.append([f"{title} ({RAETSCH[title].train})", *_least(_tenths(each), each)])
+    means = [float(results.mean_errors(method).mean()) for method in METHODS]
+    rows.append(["**mean**", *_least(_tenths(means), means)])
+    for name, known in (("time, times MAM", False), ("time, settings known", True)):
+        ratios = [f"{results.times(method, MAM, known=known):.2g}" for method in METHODS]
+        rows.append([name, *ratios])
+    return table(["data set (training samples)", *METHODS], rows)
+
+
+def _tenths(values: Sequence[float]) -> list[str]:
+    return [f"{value:.1f}" for value in values]
 
 
 def _least(cells: Sequence[str], values: Sequence[float] | Floats) -> list[str]:
     return [bold(cell, value == min(values)) for cell, value in zip(cells, values, strict=True)]
+
+
+def rankers(results: Results) -> str:
+    """Kendall's τ of every ranker on the synthetic data and on the sets in bins."""
+    heading = ["ranker", "τ, synthetic", f"− {RANKER}, hundredths"]
+    if results.binned:
+        heading += ["τ, sets in bins", f"ahead of {RANKER}", "milliseconds"]
+        ours = results.binned_taus(RANKER)
+    rows = []
+    for name in results.artificial_rankers:
+        taus = results.taus(name)
+        gap = "" if name == RANKER else str(results.tau_gap(name, RANKER))
+        row = [name, f"{taus.mean():.3f}", gap]
+        if name in results.rankers:
+            binned = results.binned_taus(name)
+            ahead = "" if name == RANKER else f"{(binned > ours).sum()} of {len(binned)}"
+            row += [f"{binned.mean():.3f}", ahead, _milliseconds(results.binned_seconds(name))]
+        elif results.binned:
+            row += ["", "", ""]
+        rows.append(row)
+    return table(heading, rows)
 
 
 def _milliseconds(seconds: float) -> str:
@@ -43,105 +65,51 @@ def _milliseconds(seconds: float) -> str:
     return f"{thousandths:.0f}" if thousandths >= 10 else f"{thousandths:.1f}"
 
 
-def seconds(results: Results) -> str:
-    """Seconds by set, and how they compare."""
-    rows = [
-        [title, *(f"{results.seconds(title, method):.2g}" for method in METHODS)]
-        for title in results.titles
-    ]
-    for name, known in (("times MAM", False), ("times MAM, settings known", True)):
-        ratios = [f"{results.times(method, MAM, known=known):.3g}" for method in METHODS]
-        rows.append([name, *ratios])
-    return table(["data set", *METHODS], rows)
-
-
-def section_5(results: Results) -> str:
-    """Kendall's τ on the synthetic data."""
-    rows = []
-    for name in results.artificial_rankers:
-        taus = results.taus(name)
-        gap = "" if name == RANKER else str(results.tau_gap(name, RANKER))
-        time = "" if name == TRUTH else _milliseconds(results.ranking_seconds(name))
-        rows.append([name, f"{taus.mean():.3f} ± {taus.std(ddof=1):.3f}", gap, time])
-    return table(["ranker", "τ", f"− {RANKER}, hundredths", "milliseconds"], rows)
-
-
-def rankers(results: Results) -> str:
-    """Kendall's τ on the sets in bins; bold: the most of a row."""
-    taus = np.column_stack([results.binned_taus(name) for name in results.rankers])
-    rows = []
-    for (title, bins), values in zip(results.cells, taus, strict=True):
-        rows.append([title, str(bins), *_least([f"{v:.3f}" for v in values], -values)])
-    means = taus.mean(axis=0)
-    rows.append(["mean", "", *_least([f"{v:.3f}" for v in means], -means)])
-    times = [_milliseconds(results.binned_seconds(name)) for name in results.rankers]
-    rows.append(["milliseconds", "", *times])
-    return table(["data set", "bins", *results.rankers], rows)
-
-
-def graders(results: Results) -> str:
-    """Accuracy and distance on the sets in bins; bold: the best of a row."""
-    names = results.graders
-    right = np.column_stack([results.accuracies(name) for name in names])
-    off = np.column_stack([results.offs(name) for name in names])
-    rows = []
-    cells = [(title, str(bins)) for title, bins in results.cells]
-    for cell, accuracies, offs in zip(
-        [*cells, ("mean", "")],
-        np.vstack([right, right.mean(axis=0)]),
-        np.vstack([off, off.mean(axis=0)]),
-        strict=True,
-    ):
-        row = _least([f"{v:.1f}" for v in accuracies], -accuracies)
-        rows.append([*cell, *row, *_least([f"{v:.3f}" for v in offs], offs)])
-    times = [_milliseconds(results.graded_seconds(name)) for name in names]
-    rows.append(["milliseconds", "", *times, *[""] * len(names)])
-    heading = ["data set", "bins", *(f"{name}: % right" for name in names)]
-    return table([*heading, *(f"{name}: off" for name in names)], rows)
-
-
 def bounds(results: Results) -> str:
-    """Failures and distance from the truth by setting; bold: more failures than chance makes."""
-    heading = ["δ", "n", "width", "threshold", "samples", *(f"{kind} fails" for kind in KINDS)]
-    heading += ["(14) vacuous", "(14) − truth", "held out − truth"]
+    """Failures and distance from the truth by δ and n, over the settings of the classifier.
+
+    Bold: a setting with more failures than chance makes.
+    """
+    heading = ["δ", "n", *(f"{kind} fails" for kind in KINDS)]
+    heading += [f"{BOUND} vacuous", f"{BOUND} − truth", "held out − truth"]
     rows = []
-    for one in results.holdings:
-        failures = [bold(str(one.failures[kind]), one.broken(kind)) for kind in KINDS]
-        row = [f"{one.delta:g}", str(one.setting.n)]
-        row += ["leave-one-out" if one.setting.by_loo else "fixed"]
-        row += ["accuracy" if one.setting.threshold else "none", str(one.runs), *failures]
-        row += [f"{one.vacuous:.0%}", f"{one.loose:.3f}", f"{one.loose_counted:.3f}"]
+    for delta, n in sorted({(one.delta, one.setting.n) for one in results.holdings}):
+        group = [one for one in results.holdings if (one.delta, one.setting.n) == (delta, n)]
+        runs = sum(one.runs for one in group)
+        row = [f"{delta:g}", str(n)]
+        for kind in KINDS:
+            failures = sum(one.failures[kind] for one in group)
+            broken = any(one.broken(kind) for one in group)
+            row.append(bold(f"{failures} of {runs}", broken))
+        row.append(f"{100 * np.mean([one.vacuous for one in group]):.0f} %")
+        row += [
+            f"{np.mean([getattr(one, name) for one in group]):.2f}"
+            for name in ("loose", "loose_counted")
+        ]
         rows.append(row)
     return table(heading, rows)
 
 
-def large_errors(results: Results) -> str:
-    """Test error in % on the large sets; bold: the least of a row."""
+def large(results: Results) -> str:
+    """Test error in % on the large sets, and seconds to learn and predict; bold: the least."""
     rows = []
     for title in results.plan.large:
         runs = results.on_large(title, LARGE_METHODS)
         best = results.best_on_large(title, LARGE_METHODS)
-        cells = [f"{100 * run.error:.2f}" if run.finished else _over(results) for run in runs]
-        marks = [best is not None and run.error == best.error for run in runs]
-        rows.append([title, *map(bold, cells, marks)])
+        row = [
+            bold(_error(run, results), best is not None and run.error == best.error) + _seconds(run)
+            for run in runs
+        ]
+        rows.append([title, *row])
     return table(["data set", *LARGE_METHODS], rows)
 
 
-def large_seconds(results: Results) -> str:
-    """Seconds to learn and to predict on the large sets."""
-    rows = [
-        [title, *(_fit_and_predict(run, results) for run in results.on_large(title, LARGE_METHODS))]
-        for title in results.plan.large
-    ]
-    return table(["data set", *LARGE_METHODS], rows)
+def _error(run: Large, results: Results) -> str:
+    return f"{100 * run.error:.2f}" if run.finished else f"over {results.plan.sizes.limit} s"
 
 
-def _fit_and_predict(run: Large, results: Results) -> str:
+def _seconds(run: Large) -> str:
     if not run.finished:
-        return _over(results)
-    times = (f"{time:.1f}" if time >= 1 else f"{time:.2f}" for time in (run.fit, run.predict))
-    return " + ".join(times)
-
-
-def _over(results: Results) -> str:
-    return f"over {results.plan.sizes.limit} s"
+        return ""
+    seconds = run.fit + run.predict
+    return f" ({seconds:.0f} s)" if seconds >= 10 else f" ({seconds:.2g} s)"

@@ -36,15 +36,13 @@ def write(results: Results, folder: Path, run: str) -> Path:
         equal=_power(EQUAL),
         as_far=_power(AS_FAR),
         methods=tables.methods(results),
-        outside=tables.outside(results),
-        ties=tables.ties(results),
         meta_des=findings.meta_des(results),
-        meta_des_table=tables.meta_des(results),
         accuracy=tables.accuracy(results),
+        better=findings.better(results),
         n_tune=f"{size.n_tune:,}",
         n_query=f"{size.n_query:,}",
         timed_trees=size.n_trees,
-        timed_depth=f"of depth {size.depth}" if size.depth else "without a limit of depth",
+        timed_depth=f"of depth {size.depth}" if size.depth else "of any depth",
         timed_jobs=size.jobs,
         repeats=size.repeats * ROUNDS,
         members_time=_members_time(results),
@@ -60,4 +58,4 @@ def _members_time(results: Results) -> str:
     mine = f"{results.ours['members']:.3g} s here"
     if results.theirs is None:
         return mine
-    return f"{mine} and {results.theirs['members']:.3g} s in the peer's environment"
+    return f"{mine} and {results.theirs['members']:.3g} s in DESlib's environment"

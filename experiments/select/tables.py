@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from experiments._page import bold, table
-from experiments.select.comparing import METHODS, OUTSIDE, REFERENCES
-from experiments.select.meta_des import META_DES
+from experiments.select.comparing import METHODS, REFERENCES
 from experiments.select.results import TARGET, Results
-from experiments.select.ties import REASONS
 from experiments.select.timing import own_seconds, seconds
 
 NONE = "–"
 
 
 def methods(results: Results) -> str:
-    """Make a table of each method over all sets."""
+    """Make a table of each method over all sets; bold: a set that misses the target."""
     heading = ["method", "queries", "same prediction", "ties", "same outside ties"]
-    heading += ["accuracy, Margrave", "accuracy, DESlib"]
+    heading += ["on the worst set", "accuracy, Margrave", "accuracy, DESlib"]
     rows = []
     for method in METHODS:
         one, has_peer = results.counts(method), results.peer is not None
@@ -23,9 +21,11 @@ def methods(results: Results) -> str:
             method,
             f"{one.n:,}",
             format_fraction(one.same) if has_peer else NONE,
-            f"{one.tied:.1%}",
+            f"{100 * one.tied:.1f} %",
         ]
+        least = min(results.counts(method, [t]).same_outside for t in results.plan.titles)
         row.append(format_fraction(one.same_outside) if has_peer else NONE)
+        row.append(bold(format_fraction(least), least < TARGET) if has_peer else NONE)
         row.append(f"{100 * results.mean_accuracy(method):.2f}")
         row.append(f"{100 * results.mean_of_theirs(method):.2f}" if has_peer else NONE)
         rows.append(row)
@@ -34,56 +34,7 @@ def methods(results: Results) -> str:
 
 def format_fraction(fraction: float) -> str:
     """Format a fraction; it is 100 % only if it equals 1."""
-    return "100 %" if fraction == 1 else f"{min(fraction, 0.9999):.2%}"
-
-
-def outside(results: Results) -> str:
-    """Make a table of the agreement outside ties by set and method; bold: target missed."""
-    titles = results.plan.titles
-    heading = ["method", *(f"{title} ({results.n_classes(title)})" for title in titles)]
-    rows = []
-    for method in METHODS:
-        row = [method]
-        for title in titles:
-            one = results.counts(method, [title])
-            agreed = bold(format_fraction(one.same_outside), one.same_outside < TARGET)
-            row.append(f"{agreed if results.peer else NONE} ({one.tied:.0%})")
-        rows.append(row)
-    return table(heading, rows)
-
-
-def ties(results: Results) -> str:
-    """Make a table of ties by reason, with the number of different predictions."""
-    rows = []
-    for method in METHODS:
-        one = results.counts(method)
-        cells = [
-            f"{one.ties[why]} ({one.apart[why]})" if one.ties[why] else NONE for why in REASONS
-        ]
-        rows.append([method, *cells, str(one.apart[OUTSIDE])])
-    return table(["method", *REASONS, "differs without a tie"], rows)
-
-
-def meta_des(results: Results) -> str:
-    """Make a table of META-DES by set, with its own neighbours and with those of DESlib."""
-    if results.peer is None:
-        return ""
-    heading = [
-        "data set",
-        "tuning samples",
-        "other neighbours in DESlib",
-        "its own neighbour there",
-    ]
-    heading += ["same outside ties", "fitted on DESlib's neighbours", "coefficients differ by"]
-    rows = []
-    for title in results.plan.titles:
-        own, fitted = results.counts(META_DES, [title]), results.meta_des([title])
-        row = [title, f"{fitted.n:,}", f"{fitted.others:,}", f"{fitted.own:,}"]
-        row.append(bold(format_fraction(own.same_outside), own.same_outside < TARGET))
-        same = fitted.counts.same_outside
-        row.append(bold(format_fraction(same), same < TARGET))
-        rows.append([*row, f"{fitted.difference:.1g}"])
-    return table(heading, rows)
+    return "100 %" if fraction == 1 else f"{100 * min(fraction, 0.9999):.2f} %"
 
 
 def accuracy(results: Results) -> str:
@@ -107,20 +58,22 @@ def _percents(each: dict[str, float]) -> list[str]:
 
 def times(results: Results) -> str:
     """Make a table of the times of both libraries, and their ratio."""
-    heading = ["method", "Margrave, s", "neighbours", "DESlib, s", "neighbours"]
-    heading += ["times as long", "the rest, times as long"]
+    heading = ["method", "Margrave, s", "DESlib, s", "times as long", "the rest, times as long"]
     n, rows = results.plan.size.n_query, []
     for method in METHODS:
         mine = seconds(results.ours, method, n)
-        row = [method, f"{mine:.3g}", f"{results.ours['methods'][method]['kneighbors']:.3g}"]
+        row = [method, f"{mine:.3g}"]
         if results.theirs is None:
-            rows.append([*row, *[NONE] * 4])
+            rows.append([*row, *[NONE] * 3])
             continue
-        other = seconds(results.theirs, method, n)
-        timed = results.theirs["methods"][method]
+        other, timed = seconds(results.theirs, method, n), results.theirs["methods"][method]
         few = f" (from {timed['queries']} queries)" if timed["queries"] < n else ""
-        row += [f"{other:.3g}{few}", f"{timed['kneighbors'] * n / timed['queries']:.3g}"]
         own = own_seconds(results.ours, method, n), own_seconds(results.theirs, method, n)
-        row += [f"{other / mine:.3g}", f"{own[1] / own[0]:.3g}"]
-        rows.append(row)
+        ratios = other / mine, own[1] / own[0]
+        rows.append([*row, f"{other:.3g}{few}", *(f"{_round(ratio):g}" for ratio in ratios)])
     return table(heading, rows)
+
+
+def _round(ratio: float) -> float:
+    """Round to three digits."""
+    return float(f"{ratio:.3g}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import floor
 
 import numpy as np
-from scipy.stats import betabinom, binom
+from scipy.stats import betabinom
 
 from experiments._parts import Ints
 
@@ -52,11 +52,6 @@ def draw_sums(sizes: Iterable[Sizes], seed: int, n_draws: int = N_DRAWS) -> Ints
 def p_value(observed: int, draws: Ints) -> float:
     """Estimate the probability of a sum at least as large; it is never 0, as draws are finite."""
     return float((1 + (draws >= observed).sum()) / (1 + len(draws)))
-
-
-def p_at_limit(observed: int, m: int, rate: float) -> float:
-    """Compute the probability of a count at least as large if every true rate is the limit."""
-    return float(binom.sf(observed - 1, m, rate))
 
 
 def largest_count_within(m: int, rate: float) -> int:

@@ -29,26 +29,34 @@ def write_all(results: Results, folder: Path) -> None:
 
 def _plot_guarantees(results: Results, path: Path) -> None:
     """Plot the test rate over the guaranteed rate, a dot for each guarantee."""
-    figure, ax = plt.subplots(figsize=(9, 5.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(9, 5.6), layout="constrained")
     rng = np.random.default_rng(0)
     ratios = {(p, rule): _ratios(results, p, rule) for p in results.percents for rule in LABELS}
     top = min(max(float(each.max()) for each in ratios.values()), _TOP)
     for (percent, rule), each in ratios.items():
-        middle = results.percents.index(percent) + SHIFTS[rule]
+        place = results.percents.index(percent)
+        middle = place + SHIFTS[rule]
         x = middle + rng.uniform(-0.1, 0.1, len(each))
         ax.scatter(x, np.minimum(each, top), 12, c=COLOURS[rule], alpha=0.35, lw=0)
         one = results.pooled(percent, rule)
         pooled = one.wrong / one.m / (percent / 100)
         ax.plot([middle - 0.12, middle + 0.12], [pooled, pooled], c="k", lw=2)
-        text = f"{one.exceeded:.0%}"
-        ax.text(middle, top * 1.05, text, ha="center", fontsize=9, c=COLOURS[rule])
+        measured = f"{100 * one.exceeded:.0f} %"
+        ax.text(middle, top * 1.13, measured, ha="center", fontsize=9, c=COLOURS[rule])
+        if rule == MARGRAVE:
+            by_chance = f"by chance {100 * one.expected:.0f} %"
+            ax.text(place, top * 1.06, by_chance, ha="center", fontsize=9, c="0.3")
     ax.axhline(1, c="0.3", lw=1, ls="--", zorder=0)
     ax.set_xticks(range(len(results.percents)), [f"{percent} %" for percent in results.percents])
-    ax.set_ylim(-0.04 * top, 1.13 * top)
+    ax.set_ylim(-0.04 * top, 1.22 * top)
     ax.set_xlabel("guaranteed rate")
-    ax.set_ylabel("rate on test / guaranteed rate")
-    beyond = f"; above {_TOP:g} drawn there" if top == _TOP else ""
-    ax.set_title(f"Rates on test (line: pooled; number: exceeded{beyond})")
+    ax.set_ylabel("test rate / guaranteed rate")
+    beyond = f" Dots above {_TOP:g} are drawn there." if top == _TOP else ""
+    ax.set_title(
+        "A dot is a guarantee, a line the pooled rate. Percentages at the top: guarantees\n"
+        f"whose test set exceeds the rate, and the proportion expected by chance.{beyond}",
+        fontsize=10,
+    )
     for rule, label in LABELS.items():
         ax.scatter([], [], 30, c=COLOURS[rule], label=label)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
@@ -91,5 +99,8 @@ def _plot_cost(results: Results, path: Path) -> None:
     ax.set_xlabel(
         f"recall of the other class minus {MARGRAVE}'s, in points (logarithmic beyond ±{_LINEAR:g})"
     )
-    ax.set_title("Dots: data sets; diamonds: their mean ± one standard error, red if higher")
+    ax.set_title(
+        f"Dots: data sets. Diamonds: mean ± one standard error, red if ahead of {MARGRAVE}",
+        fontsize=10,
+    )
     save_figure(figure, path)

@@ -33,13 +33,6 @@ MARGRAVE, ACCEPTED, TUNED = "Margrave", "accepted model", "tuning quantile"
 START, REWEIGHT, RETUNE = "start committee", "with reweight", "with retune"
 STRATEGIES = {MARGRAVE: None, REWEIGHT: ["move", "reweight"], RETUNE: ["move", "retune"]}
 """Rules of Margrave, and the strategies of their requests; None is the default."""
-ACCEPTED_BY = {
-    MARGRAVE: ACCEPTED,
-    REWEIGHT: "accepted with reweight",
-    RETUNE: "accepted with retune",
-}
-"""The accepted model of each of these rules; for the last two where they replace the score."""
-
 RIVALS = (
     START,
     MEMBER,
@@ -155,10 +148,9 @@ def certify_all(
             reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
             scorer, strategies[rule] = reply.candidate.scorer, reply.strategy
             scored[rule] = certify.scores(scorer), test.scores(scorer)
-            if rule == MARGRAVE or reply.strategy != "move":
-                model = dialog.accept(confidence=CONFIDENCE)
-                predicted[ACCEPTED_BY[rule]] = model.decision_.predict(scored[rule][1]) == 1
             if rule == MARGRAVE:
+                model = dialog.accept(confidence=CONFIDENCE)
+                predicted[ACCEPTED] = model.decision_.predict(scored[rule][1]) == 1
                 allowed = largest_count_within(int((y_tune == limited).sum()), rate)
                 tuned = threshold_leaving(reply.candidate.scores, y_tune, limited, allowed)
                 predicted[TUNED] = scored[rule][1] > tuned

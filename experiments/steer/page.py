@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from experiments._page import versions, write_page
 from experiments.steer import figures, findings, tables
 from experiments.steer.chance import N_DRAWS
 from experiments.steer.data import DUPLICATES, MIN_DISTINCT, MIN_ROWS, NOT_NEW
-from experiments.steer.learn_then_test import HAS_MAPIE, MAX_RATIO, N_ABOVE, N_QUANTILES
+from experiments.steer.learn_then_test import HAS_MAPIE, N_ABOVE, N_QUANTILES
 from experiments.steer.results import Results
 from experiments.steer.rivals import CONFIDENCE, N_ROUNDS
 
@@ -29,34 +28,32 @@ def write(results: Results, folder: Path, run: str) -> Path:
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
         min_rows=MIN_ROWS,
-        min_distinct=f"{MIN_DISTINCT:.0%}",
+        min_distinct=f"{100 * MIN_DISTINCT:.0f} %",
         seed=results.seed,
         versions=versions() + (f", mapie {version('mapie')}" if HAS_MAPIE else ""),
-        mapie_version=version("mapie") if HAS_MAPIE else "",
         confidence=f"{CONFIDENCE:g}",
-        percents=", ".join(f"{percent} %" for percent in plan.percents),
+        percents=_join_rates(plan.percents),
         n_cases=len(results.cases),
-        targets=_bullets(findings.targets(results)),
-        other=_bullets(findings.other(results)),
+        targets="\n".join(f"- {sentence}" for sentence in findings.targets(results)),
         n_draws=f"{N_DRAWS:,}",
         guarantees=tables.guarantees(results),
         tuning_quantile=findings.tuning_quantile(results),
-        total_errors=tables.total_errors(results),
-        score=findings.score(results),
-        best_members=tables.best_members(results),
+        total_errors=findings.total_errors(results),
+        best_member=findings.best_member(results),
         n_rounds=N_ROUNDS,
         rivals=tables.rivals(results),
-        strategies=tables.strategies(results),
+        others=findings.others(results),
+        strategies=findings.strategies(results),
         n_quantiles=N_QUANTILES,
         n_above=N_ABOVE,
-        max_ratio=f"{MAX_RATIO:g}",
-        mapie=tables.mapie(results),
+        mapie=findings.mapie(results),
         data_sets=tables.data_sets(results),
-        limits=tables.limits(results),
         not_new=", ".join(NOT_NEW),
         duplicates=" and ".join(f"{copy} ({of})" for copy, of in DUPLICATES.items()),
     )
 
 
-def _bullets(sentences: Iterable[str]) -> str:
-    return "\n".join(f"- {sentence}" for sentence in sentences)
+def _join_rates(percents: tuple[int, ...]) -> str:
+    """1, 2 or 5 %."""
+    *first, last = map(str, percents)
+    return f"{', '.join(first)} or {last} %" if first else f"{last} %"

@@ -35,8 +35,6 @@ class Pooled:
     p : float
         Probability of as many errors or more for order statistics; nan if the rule finds no
         threshold for some guarantees.
-    p_at_limit : float
-        The same if every true rate is the guaranteed one.
     """
 
     n_cases: int
@@ -45,7 +43,6 @@ class Pooled:
     exceeded: float
     expected: float
     p: float
-    p_at_limit: float
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,6 @@ class Results:
             _mean([case.is_exceeded(rule) for case in cases]),
             _mean([chance.probability_exceeded(case.sizes, rate) for case in cases]),
             chance.p_value(wrong, self._draws[percent]) if cases == every else np.nan,
-            chance.p_at_limit(wrong, m, rate),
         )
 
     def by_split(self, title: str, of: Callable[[Case], float]) -> list[float]:

@@ -1,6 +1,7 @@
 """The study of maximal average margins: its data, its counts, its sentences, and the command."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,11 +22,10 @@ from experiments.mam.coverage import Setting, Statement
 from experiments.mam.holding import BOUND, COUNTED, MARGIN, Holding
 from experiments.mam.ordering import Graded, Ranked
 from experiments.mam.results import Results
+from experiments.mam.sentences import CONFIRMED, NOT_CONFIRMED, UNDECIDED
 from scipy.stats import binom
 
 from margrave import datasets
-
-FOUND, NOT_FOUND = "found", "not found"  # whether the paper's statement is
 
 
 def bold(text):
@@ -33,8 +33,8 @@ def bold(text):
 
 
 def verdict(text):
-    """The first bold words, up to the colon."""
-    return bold(text)[0].split(":")[0]
+    """The first bold words, up to the colon or the comma."""
+    return re.split("[:,]", bold(text)[0])[0]
 
 
 class TestSyntheticData:
@@ -349,23 +349,27 @@ class TestLargeData:
         errors = dict(zip(large.METHODS, (0.04, 0.05, 0.06, 0.03, 0.07, np.nan, 0.08), strict=True))
         runs = [large.Large("twonorm", name, error, 1.0, 0.5) for name, error in errors.items()]
         results = Results.of(study.Plan((), (), large=("twonorm",)), 0, reversed(runs))
-        assert "| twonorm | 4.00 | 5.00 | 6.00 | **3.00** | 7.00 | over 300 s | 8.00 |" in (
-            tables.large_errors(results)
+        assert "| twonorm | 4.00 (1.5 s) | 5.00 (1.5 s) | 6.00 (1.5 s) | **3.00** (1.5 s) |" in (
+            tables.large(results)
         )
-        assert "| 1.0 + 0.50 |" in tables.large_seconds(results)
-        found = sentences.large(results)
-        assert bold(found) == [f"{SVM} on twonorm (3.00 %)"]
-        assert "twonorm +1.00" in found
-        assert f"{large.SGD} on twonorm" in found
+        assert "| over 300 s |" in tables.large(results)
+        assert re.findall(r"\d+", bold(sentences.large(results))[0]) == ["0", "1"]
+        assert f"{SVM} (twonorm)" in sentences.large(results)
+        assert "+1.00 ± 0.26 on twonorm" in sentences.large_gaps(results)
+        runs = [replace(run, error=0.01) if run.method == MAM else run for run in runs]
+        results = Results.of(results.plan, 0, runs)
+        assert re.findall(r"\d+", bold(sentences.large(results))[0]) == ["1", "1"]
 
 
 class TestSentences:
     def test_worse_but_not_significantly(self):
-        found = sentences.classification(_results(0.21, n_titles=3))
-        assert verdict(found) == FOUND
+        results = _results(0.21, n_titles=3)
+        found = sentences.classification(results)
+        assert verdict(found) == CONFIRMED
         assert [other for other in OTHERS if other in bold(found)[0]] == [SVM]
-        for fact in ("22.0 %", "+1.00 ± 0.00", "+1.0", "banana"):
-            assert fact in found
+        assert "22.0 %" in found
+        for fact in ("+1.00 ± 0.00", "+1.0 points", "banana"):
+            assert fact in sentences.gaps(results)
 
     def test_a_result_near_significance(self):
         """Mean ranks of 3.375, 1.75, 2.375 and 2.5: Holm's p is below α and Friedman's above."""
@@ -378,8 +382,8 @@ class TestSentences:
             runs.append(study.Classified(title, 0, by))
         plan = study.Plan(tuple(data.RAETSCH)[:8], (), n_splits=1)
         results = Results.of(plan, 0, runs)
-        sentence = sentences.sentence(results, MAM)
-        assert sentence.split(":")[0] not in (FOUND, NOT_FOUND)
+        sentence = sentences.verdict(results, MAM)
+        assert sentence.startswith(UNDECIDED)
         assert SVM in sentence
         assert sentences.disagree(results.tested(MAM))
         for fact in ("0.092", "0.035", SVM):
@@ -387,79 +391,90 @@ class TestSentences:
 
     def test_significantly_worse(self):
         found = sentences.classification(_results(0.3))
-        assert verdict(found) == NOT_FOUND
+        assert verdict(found) == NOT_CONFIRMED
         assert SVM in bold(found)[0]
 
     def test_not_worse_at_all(self):
         found = sentences.classification(_results(0.1))
-        assert verdict(found) not in (FOUND, NOT_FOUND)
+        assert verdict(found) == CONFIRMED
         assert not any(other in bold(found)[0] for other in OTHERS)
 
     @pytest.mark.parametrize(
         ("seconds", "known", "expected"),
-        [(10.0, 2.0, FOUND), (0.5, 0.5, NOT_FOUND)],
+        [(10.0, 2.0, CONFIRMED), (0.5, 0.5, NOT_CONFIRMED)],
         ids=["slow", "fast"],
     )
     def test_time(self, seconds, known, expected):
-        found = sentences.classification(_results(seconds=seconds, known=known))
-        assert bold(found)[1] == expected
-        assert f"SVM {seconds:.2g} ({known:.2g})" in found
+        found = sentences.time(_results(seconds=seconds, known=known))
+        assert bold(found) == [expected]
+        assert f"{seconds:.2g} times ({SVM})" in found
 
     def test_time_of_the_search_for_settings(self):
         """Others are slower only because they search longer."""
-        found = bold(sentences.classification(_results(seconds=10.0, known=0.5)))[1]
-        assert found not in (FOUND, NOT_FOUND)
+        found = bold(sentences.time(_results(seconds=10.0, known=0.5)))[0]
+        assert found not in (CONFIRMED, NOT_CONFIRMED)
         assert not any(other in found for other in OTHERS)
 
     def test_forms_are_judged_each(self):
         results = _results(0.3, printed=0.1)
-        found = sentences.forms(results)
-        for fact in ("11.0 %", "-10.00 ± 0.00"):
-            assert fact in found
-        printed, balanced = (sentences.sentence(results, form) for form in (PRINTED, BALANCED))
-        assert printed.split(":")[0] not in (FOUND, NOT_FOUND)
-        assert balanced.split(":")[0] == NOT_FOUND
-        assert printed in found
-        assert balanced in found
+        found = sentences.classification(results)
+        assert "11.0 %" in found
+        first, second = bold(found)
+        assert first == sentences.verdict(results, MAM)
+        assert second == sentences.verdict(results, PRINTED)
+        assert first.startswith(NOT_CONFIRMED)
+        assert second.startswith(CONFIRMED)
+        assert "-10.00 ± 0.00" in sentences.gaps(results)
+        assert sentences.verdict(results, BALANCED).startswith(NOT_CONFIRMED)
 
     @pytest.mark.parametrize(
-        ("ridge", "expected"), [(0.8, {FOUND}), (0.701, {NOT_FOUND}), (0.6, set())]
+        ("ridge", "expected"), [(0.8, {CONFIRMED}), (0.701, {NOT_CONFIRMED}), (0.6, set())]
     )
     def test_ridge_regression_on_ranks(self, ridge, expected):
         """Neither of the two if the difference has the opposite sign."""
-        found = sentences.section_5(_results(ridge=ridge))
-        assert {FOUND, NOT_FOUND} & set(bold(found)) == expected
-        assert "78%" in found
+        results = _results(ridge=ridge)
+        assert {CONFIRMED, NOT_CONFIRMED} & set(bold(sentences.order(results))) == expected
+        assert "78 %" in sentences.section_5(results)
 
     def test_sets_in_bins(self):
         both = sentences.listed([ordering.LINEAR, ordering.KERNEL_RIDGE])
+        assert "8 of 8" in sentences.order(_results())
         found = sentences.binned(_results())
-        assert "8 of 8" in found
         assert both in found
-        assert found.count(ordering.LOGISTIC) == 2  # its numbers, and that it is nearer
+        assert found.count(ordering.LOGISTIC) == 2  # its numbers, and that it is nearest
         found = sentences.binned(_results(ridge=0.45, off=0.3))
         assert both not in found
         assert found.count(ordering.LOGISTIC) == 1
 
     def test_bounds_that_hold_and_that_do_not(self):
         good, bad = _results(), _results(bound=0.15)
-        assert re.findall(r"\d+", bold(sentences.bounds(good))[0]) == []
+        assert re.findall(r"\d+", bold(sentences.bounds(good))[0]) == ["6"]
         found = sentences.bounds(bad)
-        assert re.findall(r"\d+", bold(found)[0]) == ["1"]
+        assert re.findall(r"\d+", bold(found)[0]) == ["1", "6"]
         for fact in (BOUND, "n = 100", "δ = 0.05"):
             assert fact in found
-        assert " 0%" in sentences.looseness(good)
-        assert " 100%" in sentences.looseness(_results(bound=1.0))
+        assert "0 times" in sentences.theorems(good)
+        assert "3 times" not in sentences.theorems(good)
+        assert "| 0.05 | 100 | 0 of 3 | 0 of 3 | 0 of 3 | 0 % | 0.35 | 0.15 |" in tables.bounds(
+            good
+        )
+        assert "| 0.05 | 100 | 0 of 3 | **3 of 3** | 0 of 3 |" in tables.bounds(bad)
+        assert " 100 % " in tables.bounds(_results(bound=1.0))
 
     def test_printed_signs(self):
         assert "6 of 6" in sentences.printed(_results())
 
     def test_tables_mark_the_best(self):
         results = _results(0.1)
-        assert "| banana | 400 / 4900 | **11.0 ± 1.4** |" in tables.errors(results)
-        assert " | 1 | 1 | 1 | 1 | 10 | 10 | 10 |" in tables.seconds(results)
-        assert "| abalone | 5 | 0.500 | 0.550 | **0.800** |" in tables.rankers(results)
+        assert "| banana (400) | **11.0** |" in tables.errors(results)
+        assert " | 1 | 1 | 1 | 10 | 10 | 10 |" in tables.errors(results)
         assert f"| {MAM} " in tables.errors(results)
+
+    def test_rankers_are_compared_with_the_mam_ranker(self):
+        rows = tables.rankers(_results())
+        assert f"| {ordering.RANKER} | 0.701 | | 0.500 | | 100 |" in rows
+        assert f"| {ordering.KERNEL_RIDGE} | 0.800 | +9.90 ± 0.06 | 0.800 | 8 of 8 |" in rows
+        assert f"| {ordering.TRUTH} | 0.900 | +19.90 ± 0.06 | | | |" in rows
 
 
 @pytest.mark.full

@@ -310,11 +310,11 @@ class TestSentences:
     def test_ties_are_few_or_not(self):
         found = findings.minority(_results())
         assert bold(found) == [MET]
-        for fact in ("10%", "ola", "pima"):
+        for fact in ("10 %", "ola", "pima"):
             assert fact in found
         found = findings.minority(_results(tied=60))
         assert bold(found) == [MISSED]
-        assert "60%" in found
+        assert "60 %" in found
 
     def test_time(self):
         found = findings.faster(_results())
@@ -329,9 +329,9 @@ class TestSentences:
     def test_whether_selection_helps(self):
         found = findings.better(_results())
         assert ", ".join(METHODS) in found  # all are above, and so none is below
-        assert "+10.00 ± 0.00" in found
+        assert "+10.00 ± 0.00" in findings.helps(_results())
         found = findings.better(_results(vote=80))  # the vote is above all, the best member below
-        assert "-10.00 ± 0.00" in found
+        assert "-10.00 ± 0.00" in findings.helps(_results(vote=80))
         assert ", ".join(METHODS[:2]) not in found
         assert ", ".join(METHODS) in findings.better(_results(vote=80, single=75))  # all are below
 
@@ -345,25 +345,21 @@ class TestSentences:
         for fact in ("1e-12", "0 of 180", "2 of 180"):
             assert fact in found
         assert not re.search(r"\d", findings.meta_des(_results(peer=False)))
-        rows = tables.meta_des(_results(apart=2))
-        assert "| pima | 50 | 5 | 2 | 100 % | 100 % | 1e-12 |" in rows
-        assert "| segment | 50 | 5 | 2 | **97.78%** | 100 % | 1e-12 |" in rows
-        assert not tables.meta_des(_results(peer=False))
 
     def test_tables(self):
         results = _results(apart=2)
         rows = tables.methods(results)
-        assert "| meta-des | 200 | 98.50% | 10.0% | 98.89% | 70.00 | 70.00 |" in rows
-        assert "| meta-des | 100 % (10%) | **97.78%** (10%) |" in tables.outside(results)
-        assert "| meta-des | – | – | – | – | 20 (1) | 2 |" in tables.ties(results)
+        row = "| meta-des | 200 | 98.50 % | 10.0 % | 98.89 % | **97.78 %** | 70.00 | 70.00 |"
+        assert row in rows
+        assert "| ola | 200 | 100 % | 10.0 % | 100 % | 100 % | 70.00 | 70.00 |" in rows
         assert "| pima | **70.0** |" in tables.accuracy(results)
-        assert "| ola | 1 | 0.5 | 4 (from 50 queries) | 2 | 4 | 4 |" in tables.times(results)
+        assert "| ola | 1 | 4 (from 50 queries) | 4 | 4 |" in tables.times(results)
         rows = tables.methods(_results(peer=False))
-        assert "| ola | 200 | – | 10.0% | – | 70.00 | – |" in rows
-        assert "| ola | 1 | 0.5 | – | – | – | – |" in tables.times(_results(peer=False))
+        assert "| ola | 200 | – | 10.0 % | – | – | 70.00 | – |" in rows
+        assert "| ola | 1 | – | – | – |" in tables.times(_results(peer=False))
 
     def test_all_is_all(self):
-        assert (tables.format_fraction(1), tables.format_fraction(0.99999)) == ("100 %", "99.99%")
+        assert (tables.format_fraction(1), tables.format_fraction(0.99999)) == ("100 %", "99.99 %")
 
 
 def test_times_are_measured_by_method():

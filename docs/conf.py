@@ -22,7 +22,6 @@ extensions = [
 exclude_patterns = [
     "_build",
     "gallery/GALLERY_HEADER.rst",
-    "guide",
     "sg_execution_times.rst",
 ]
 templates_path = ["_templates"]

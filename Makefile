@@ -123,7 +123,7 @@ STUDY := $(STUDIES)
 ifneq ($(filter-out $(STUDIES),$(STUDY)),)
 $(error STUDY is one or more of: $(STUDIES))
 endif
-reproduce: $(VENV)/.test $(VENV)/.peers $(if $(filter select,$(STUDY)),$(VENV)/.deslib)  ## run the documents' experiments in full and write their pages; STUDY=mam: one of them
+reproduce: $(VENV)/.test $(VENV)/.peers $(if $(filter select,$(STUDY)),$(VENV)/.deslib)  ## run the experiments of the papers in full and write their pages; STUDY=mam: one of them
 	@set -e; for study in $(STUDY); do $(BIN)/python -m experiments.$$study; done
 
 lock: $(BIN)/python  ## lock what pyproject.toml requires, for all platforms; UPGRADE=1: newest versions

@@ -85,7 +85,7 @@ def repository_files() -> Iterator[Path]:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in listed:
-        if Path(name).suffix in SUFFIXES and not name.startswith(LEFT_OUT):
+        if (Path(name).suffix in SUFFIXES or name == "Makefile") and not name.startswith(LEFT_OUT):
             yield ROOT / name
 
 

@@ -86,8 +86,8 @@ for alpha in np.unique(fractions):
 # Errors against rejected samples
 # -------------------------------
 #
-# To the right the committee rejects more mails. Its predictions for the others are wrong less
-# often, and fewer good mails are predicted spam. The first rejected mails reduce the errors
+# To the right the committee rejects more emails. Its predictions for the others are wrong less
+# often, and fewer good emails are predicted spam. The first rejected emails reduce the errors
 # most. All members agree on the last false positives, so no threshold removes them.
 
 
@@ -123,5 +123,5 @@ axes[0].legend(handles[:2], labels[:2], frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# The best point depends on the cost of a person's time and of a lost mail. If you choose a point
+# The best point depends on the cost of a person's time and of a lost email. If you choose a point
 # by this figure, evaluate it again on other samples.

@@ -39,7 +39,7 @@ plt.tight_layout()
 # The optimal threshold for each cost ratio and prior
 # ---------------------------------------------------
 #
-# The cost of a missed spam mail and the proportion of spam are rarely known. For each
+# The cost of a missed spam email and the proportion of spam are rarely known. For each
 # combination of the two, one threshold is optimal. A threshold that is not on this map is never
 # optimal.
 
@@ -51,11 +51,11 @@ plt.tight_layout()
 # Thresholds with and without a guarantee
 # ---------------------------------------
 #
-# The scores of the nonspam mails are split into halves 2,000 times. The first half sets a
-# threshold, and the second half takes the place of new mails. If the threshold is the 98 %
-# quantile of the first half, more than 2 % of the new mails are above it in the fraction of
+# The scores of the nonspam emails are split into halves 2,000 times. The first half sets a
+# threshold, and the second half takes the place of new emails. If the threshold is the 98 %
+# quantile of the first half, more than 2 % of the new emails are above it in the fraction of
 # splits that the legend shows. The certified threshold has a true rate above 2 % at most one
-# time in twenty. On a finite number of new mails, the rate exceeds 2 % a little more often. The
+# time in twenty. On a finite number of new emails, the rate exceeds 2 % a little more often. The
 # cost is that the certified threshold misses more spam. See :doc:`/explanation/certificate`.
 
 from scipy.stats import binom
@@ -81,6 +81,6 @@ for name, values in rates.items():
     label = f"{name}: above 2 % in {exceeded:.0%} of the splits"
     ax.hist(values, bins=bins, alpha=0.6, label=label)
 ax.axvline(2, color="black", linestyle="--")
-ax.set(xlabel="false positives on new nonspam mails (%)", ylabel="splits")
+ax.set(xlabel="false positives on new nonspam emails (%)", ylabel="splits")
 ax.legend()
 plt.tight_layout()

@@ -297,8 +297,8 @@ def describe_committees(results: Results) -> str:
         means = results.means([(committee, name) for name in study.COMBINERS]).mean(axis=0)
         ranges.append(f"{means.min():.3f} to {means.max():.3f}")
     return (
-        f"{len(study.COMBINERS)} combiners of the {max(study.SIZES)} members of the paper have mean "
-        f"AUCs of {ranges[0]}; the same combiners of common classifiers have {ranges[1]}."
+        f"{len(study.COMBINERS)} combiners of the {max(study.SIZES)} members of the paper have "
+        f"mean AUCs of {ranges[0]}; the same combiners of common classifiers have {ranges[1]}."
     )
 
 

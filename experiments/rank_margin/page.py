@@ -121,18 +121,22 @@ def _margins(results: Results, split: str, folder: Path, seed: int) -> list[list
             study.modest_committees(study.split(title, seed + run, split), seed + run)
             for run in range(n_runs)
         ]
-        figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
-        measured = {}
+        figure, axes = plt.subplots(
+            1, 2, figsize=(10, 4.2), layout="constrained", sharex=True, sharey=True
+        )
+        measured, lowest = {}, []
         for ax, size in zip(axes, study.SIZES, strict=True):
             pairs = [margins.tuning_pairs(of_sizes[size]) for of_sizes in committees]
             aucs = results.runs(title, findings.members(size))
             margins.plot(pairs, dict(zip(METHODS, aucs.mean(axis=0), strict=True)), ax)
             ax.set_title(f"{title}, {size} members")
+            lowest.append(ax.get_ylim()[0])
             measured[size] = [
                 margins.measure(own, dict(zip(METHODS, test, strict=True)))
                 for own, test in zip(pairs, aucs, strict=True)
             ]
         axes[1].set_ylabel("")
+        axes[1].set_ylim(bottom=min(lowest))
         save_figure(figure, folder / f"rank_margin_figure_{number}.png")
         for sentence in margins.SENTENCES:
             if sentence.figure == number:

@@ -40,30 +40,33 @@ SOURCES = {
         "ionosphere",
         favoured="good",
         positive="bad",
-        settled="The positive class is the smaller one, bad returns, as most of the "
-        "printed accuracies imply.",
+        settled="The positive class is not named. Here it is bad returns, the smaller class, as "
+        "most printed accuracies imply.",
     ),
     "Sonar": Source(
         "sonar",
         favoured="R",
         positive="M",
-        settled="Mines are positive; the printed accuracies do not show which class it was.",
+        settled="The positive class is not named. Here it is mines; the accuracies do not show it.",
     ),
     "Liver": Source(
-        "liver", favoured=2, positive=2, settled="The positive class is 2, the larger one."
+        "liver",
+        favoured=2,
+        positive=2,
+        settled="The positive class is not named. Here it is 2, the larger class.",
     ),
     "Splice": Source(
         "splice",
         favoured="EI",
         letters=True,
-        settled="The tuned class is not named; by the printed accuracies it has about a quarter "
-        "of the samples. Here EI. Each letter of the sequence is a column of 0 and 1.",
+        settled="The tuned class is not named. Here it is EI, which has about a quarter of the "
+        "samples, as the printed accuracies imply.",
     ),
     "Iris": Source(
         "iris",
         favoured="virginica",
-        settled="The tuned class is not named. Here virginica: setosa is never missed. The "
-        "printed figures are whole numbers out of 37 and 23 test samples, so of one split.",
+        settled="The tuned class is not named. Here it is virginica, as setosa is never missed. "
+        "The printed accuracies are fractions of 37 and 23 samples, so they are of one split.",
     ),
 }
 
@@ -136,9 +139,6 @@ TABLE_4 = {
 # Section 5.1, test accuracy in % on Liver.
 GRID, TUNED = 68.84, 77.06
 PENALTIES = tuple(range(0, 301, 30))
-
-# Section 5.4: nodes of 15 levels on Spambase.
-NODES_FROZEN, NODES = 70, 120
 
 # The authors' Java program, compiled and run on five splits 40/20/40: test accuracy in % of LR, MB
 # and MB-Tune; and the number of met requests of a single learner.

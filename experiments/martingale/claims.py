@@ -73,9 +73,6 @@ class Claim:
         """1 if it is found here, 0 if ours is not significant, −1 if ours has the other sign."""
         return self.here.sign * int(np.sign(self.printed))
 
-    def __str__(self) -> str:
-        return f"{self.here} {MARKS[self.found]}"
-
 
 def claims(results: Results) -> list[Claim]:
     """The differences between methods that the paper compares."""

@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from experiments._page import save_figure
 from experiments._parts import Floats
@@ -97,6 +98,7 @@ def _levels(results: Results, path: Path) -> None:
             look: dict[str, Any] = {"c": COLOURS[name], "marker": marker, "ms": 4, "lw": 1.2}
             # Beside each other, so that the bars do not cover one another.
             ax.errorbar(levels + 0.2 * (at - 1), means, errors, capsize=2, label=name, **look)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("levels")
         ax.set_ylabel(f"test accuracy on {what}, %")
         ax.spines[["top", "right"]].set_visible(False)

@@ -12,7 +12,7 @@ from experiments.martingale import models
 from experiments.martingale.data import favoured, parts, two_class_parts
 from experiments.martingale.models import Evaluation, Size
 from experiments.martingale.paper import PENALTIES
-from experiments.martingale.requests import Outcome, Tune, by_default, outcomes, with_gain
+from experiments.martingale.requests import Outcome, Tune, by_default, outcomes
 from margrave.martingale import NodeRequest, TunableLogistic
 
 ALONE = 0
@@ -190,10 +190,10 @@ def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcom
     tunings: list[tuple[Any, dict[str, Tune]]] = [
         (
             TunableLogistic().fit(X, y),
-            {"LR-Tune": by_default, "LR-Tune, any gain": with_gain(0)},
+            {"LR-Tune": by_default},
         ),
         (program, {"MB-Tune quick, any gain": by_default}),
-        (adaptive, {"AMB-Tune quick": by_default, "AMB-Tune quick, any gain": with_gain(0)}),
+        (adaptive, {"AMB-Tune quick": by_default}),
     ]
     return {
         name: found

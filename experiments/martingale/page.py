@@ -7,7 +7,7 @@ from pathlib import Path
 from experiments._page import versions, write_page
 from experiments.martingale import figures, sentences, tables
 from experiments.martingale.claims import claims
-from experiments.martingale.paper import PROGRAM_TIMES, SOURCES
+from experiments.martingale.paper import PROGRAM_TIMES
 from experiments.martingale.results import Results
 
 TEMPLATE = Path(__file__).with_name("template.md")
@@ -38,7 +38,6 @@ def write(results: Results, folder: Path, run: str) -> Path:
         best_of_all=sentences.best_of_all(results),
         noise_verdict=sentences.noise_verdict(results),
         epsilon=f"{results.frozen.epsilon:g}",
-        settled="\n".join(_settled(results)),
         program_met=sentences.program_met(),
         program=tables.program(results),
         by_construction=sentences.by_construction(results),
@@ -62,16 +61,4 @@ def write(results: Results, folder: Path, run: str) -> Path:
         first_rate=f"{plan.rates[0]:.0%}",
         last_rate=f"{plan.rates[-1]:.0%}",
         noise=tables.with_noise(results),
-        noise_findings=sentences.noise_findings(results),
     )
-
-
-def _settled(results: Results) -> list[str]:
-    """Choices for the data sets that the paper leaves open."""
-    lines = [
-        f"- **{title}.** {SOURCES[title].settled}"
-        for title in results.plan.titles
-        if SOURCES[title].settled
-    ]
-    missing = [title for title in SOURCES if title not in results.plan.titles]
-    return [*lines, f"- **Not in this run.** {', '.join(missing)}."] if missing else lines

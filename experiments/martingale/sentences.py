@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from experiments.martingale.results import Gap, Results, on_class, overall
 
 ENSEMBLES = ("random forest", "gradient boosting")
 OWN = ("LR", "MB", "AMB", "MB-Tune")
-NOISE_RIVALS = ("LR", "AdaBoost-LR", "AdaBoost-stumps", "random forest")
 
 
 def listed(texts: Sequence[str]) -> str:
@@ -63,8 +63,7 @@ def _percent(total: Total) -> str:
 
 def by_construction(results: Results) -> str:
     """The results on the tuning set, which say little."""
-    names = results.methods("requests", results.titles("requests")[0])
-    totals = [results.total("requests", name) for name in names]
+    totals = [results.total("requests", name) for name in tables.REQUESTED.values()]
     n, n_met = sum(one.n for one in totals), sum(one.n_met for one in totals)
     text = f"On the tuning set, {n_met} of {n} requests are met"
     if n_met == n:
@@ -230,41 +229,16 @@ def by_levels(results: Results) -> str:
 
 
 def noise_verdict(results: Results) -> str:
-    """MB and AMB against LR at the highest rate, in short."""
+    """MB and AMB against LR and a random forest at the highest rate."""
     last, titles = results.plan.rates[-1], results.titles("noise")
     texts = []
-    for one in ("MB", "AMB"):
-        where = _noise_signs(results, one, "LR")
-        texts.append(
-            f"{one} is significantly more accurate than LR on {len(where[1])} of {len(titles)} "
-            f"data sets and less accurate on {len(where[-1])}"
-        )
-    return f"With {last:.0%} of the training labels wrong, {'; '.join(texts)}."
-
-
-def noise_findings(results: Results) -> str:
-    """Where MB and AMB win and lose at the highest rate."""
-    sentences = []
-    for one in ("MB", "AMB"):
-        signs = {other: _noise_signs(results, one, other) for other in NOISE_RIVALS}
-        above, below = (
-            "; ".join(
-                f"{other} on {listed(where[sign])}" for other, where in signs.items() if where[sign]
-            )
-            or "none of them"
-            for sign in (1, -1)
-        )
-        sentences.append(
-            f"{one} is significantly above {above}. It is significantly below {below}."
-        )
-    return f"With {results.plan.rates[-1]:.0%} of wrong labels, {' '.join(sentences)}"
-
-
-def _noise_signs(results: Results, one: str, other: str) -> dict[int, list[str]]:
-    """The data sets on which one method is above another at the highest rate, and below."""
-    last = results.plan.rates[-1]
-    found: dict[int, list[str]] = {1: [], 0: [], -1: []}
-    for title in results.titles("noise"):
-        gap = results.gap("noise", title, (one, last), (other, last), overall)
-        found[gap.sign].append(title)
-    return found
+    for one, other in product(("MB", "AMB"), ("LR", "random forest")):
+        signs = [
+            results.gap("noise", title, (one, last), (other, last), overall).sign
+            for title in titles
+        ]
+        texts.append(f"{one} against {other} {signs.count(1)} and {signs.count(-1)}")
+    return (
+        f"With {last:.0%} of the training labels wrong, the number of {len(titles)} data sets on "
+        f"which a program is significantly better and worse: {'; '.join(texts)}."
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments._page import table
 from experiments.martingale import noise
-from experiments.martingale.claims import Claim
+from experiments.martingale.claims import MARKS, Claim
 from experiments.martingale.data import favoured
 from experiments.martingale.paper import (
     PROGRAM,
@@ -27,8 +27,14 @@ from experiments.martingale.results import Of, Results, on_class, overall
 from experiments.martingale.study import GRANULARITY
 
 # Columns of table 2 that the paper does not print: the part of the results, and the method.
-UNPRINTED = (("table 2", "LR"), ("table 2", "LR-Tune"), ("beside", "random forest"))
+UNPRINTED = (("table 2", "LR"), ("beside", "random forest"))
 NONE = "–"
+# The tunings of the requests, by their names in the table.
+REQUESTED = {
+    "LR-Tune": "LR-Tune",
+    "MB-Tune": "MB-Tune quick, any gain",
+    "AMB-Tune": "AMB-Tune quick",
+}
 
 
 def requests(results: Results) -> str:
@@ -36,13 +42,15 @@ def requests(results: Results) -> str:
     heading = ["tuned", "wanted", "tuned model", "too many", "other cell: tuned model"]
     heading += ["LR", "forest", "tuned model / LR"]
     rows = []
-    for name in results.methods("requests", results.titles("requests")[0]):
+    for short, name in REQUESTED.items():
         total = results.total("requests", name)
         rivals = [total.at_equal_count[rival] for rival in ("LR", "forest")]
         others = [f"{one:.0f}" for one in (total.other, *rivals)]
         wanted = f"{total.wanted:.0f} ± {2 * total.error:.0f}"
         exceeded = ", ".join(too_many(results, name)) or "none"
-        rows.append([name, wanted, str(total.tuned), exceeded, *others, f"{total.ratio('LR'):.2f}"])
+        rows.append(
+            [short, wanted, str(total.tuned), exceeded, *others, f"{total.ratio('LR'):.2f}"]
+        )
     return table(heading, rows)
 
 
@@ -55,13 +63,11 @@ def too_many(results: Results, name: str, part: str = "requests") -> list[str]:
 def table_1(results: Results) -> str:
     """Table 1, its columns as rows."""
     titles = results.titles("table 1")
-    heading = ["", *(text for title in titles for text in (f"{title}, paper", "ours"))]
-    rows = []
-    for at, method in enumerate(TABLE_1_METHODS):
-        ours = [results.mean("table 1", title, method, overall) for title in titles]
-        pairs = ((TABLE_1[title][at], mean) for title, mean in zip(titles, ours, strict=True))
-        rows.append([method, *(f"{value:.2f}" for pair in pairs for value in pair)])
-    return table(heading, rows)
+    rows = [
+        [method, *(_both(results, "table 1", t, method, overall, TABLE_1[t][at]) for t in titles)]
+        for at, method in enumerate(TABLE_1_METHODS)
+    ]
+    return table(["", *titles], rows)
 
 
 def table_2(results: Results) -> str:
@@ -96,28 +102,24 @@ def _both(results: Results, part: str, title: str, key: Any, of: Of, value: floa
 
 def program(results: Results) -> str:
     """The accuracies that the paper prints, the authors' own program, and ours."""
-    heading = ["data set"]
-    for method in PROGRAM_METHODS:
-        heading += [f"{method}, paper"] if method in TABLE_2_METHODS else []
-        heading += ["program" if method in TABLE_2_METHODS else f"{method}, program", "ours"]
     rows = []
     for title in (title for title in results.titles("table 2") if title in PROGRAM):
         in_paper = dict(zip(TABLE_2_METHODS, TABLE_2[title][2], strict=True))
         cells = []
         for method, theirs in zip(PROGRAM_METHODS, PROGRAM[title], strict=True):
-            cells += [f"{in_paper[method]:.1f}"] if method in in_paper else []
-            cells += [f"{theirs:.1f}", f"{results.mean('table 2', title, method, overall):.1f}"]
+            ours = results.mean("table 2", title, method, overall)
+            cells.append(f"{in_paper[method]:.1f} / {theirs:.1f} / {ours:.1f}")
         rows.append([title, *cells])
-    return table(heading, rows)
+    return table(["data set", *PROGRAM_METHODS], rows)
 
 
 def differences(found: Sequence[Claim], number: int) -> str:
-    """Our differences, marked by the sign of the printed ones, by data set."""
+    """Differences that a table prints, marked by whether they are found, by data set."""
     mine = [claim for claim in found if claim.table == number]
     titles = list(dict.fromkeys(claim.title for claim in mine))
     rows = []
     for what in dict.fromkeys(claim.what for claim in mine):
-        by_title = {claim.title: str(claim) for claim in mine if claim.what == what}
+        by_title = {claim.title: MARKS[claim.found] for claim in mine if claim.what == what}
         rows.append([what, *(by_title.get(title, NONE) for title in titles)])
     return table(["difference", *titles], rows)
 

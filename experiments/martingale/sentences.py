@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
@@ -121,8 +120,8 @@ def distance(results: Results) -> str:
     above = sum(difference > 0 for difference in away.values())
     (title, method), most = max(away.items(), key=lambda one: abs(one[1]))
     return (
-        f"This is so for {above} of the {len(away)} overall accuracies of table 2. The mean "
-        f"difference is {np.mean(list(away.values())):+.1f} points, the largest {most:+.1f} "
+        f"{above} of the {len(away)} overall accuracies of table 2 are printed higher than they "
+        f"are here. The mean difference is {np.mean(list(away.values())):+.1f} points, the largest {most:+.1f} "
         f"({title}, {method})."
     )
 
@@ -133,7 +132,7 @@ def impossible(results: Results) -> list[str]:
     actual = favoured_fractions(titles)
     return [
         "{} on {}: {:.2f} % on the tuned class, {:.2f} % on the rest and {:.2f} % on all samples "
-        "imply {:.3f} to {:.3f}; the tuned class has {:.3f}.".format(
+        "imply a fraction of {:.3f} to {:.3f}; the tuned class has {:.3f}.".format(
             one.method, one.title, *one.printed, one.low, one.high, actual[one.title]
         )
         for one in implied_fractions(titles)
@@ -158,9 +157,9 @@ def best_of_all(results: Results) -> str:
         [f"{name} {np.mean(list(means[name].values())):.1f}" for name in (*OWN, *ENSEMBLES)]
     )
     return (
-        f"Mean test accuracies in %: {averages}. A random forest or gradient boosting is the best "
-        f"of {len(every)} models, with MB and AMB over trees and RBF features, on {ahead} of "
-        f"{len(titles)} sets."
+        f"Mean test accuracies in %: {averages}. A random forest or gradient boosting is the most "
+        f"accurate of {len(every)} models, among them MB and AMB over trees and over RBF features, "
+        f"on {ahead} of {len(titles)} data sets."
     )
 
 
@@ -232,13 +231,14 @@ def noise_verdict(results: Results) -> str:
     """MB and AMB against LR and a random forest at the highest rate."""
     last, titles = results.plan.rates[-1], results.titles("noise")
     texts = []
-    for one, other in product(("MB", "AMB"), ("LR", "random forest")):
-        signs = [
-            results.gap("noise", title, (one, last), (other, last), overall).sign
-            for title in titles
-        ]
-        texts.append(f"{one} against {other} {signs.count(1)} and {signs.count(-1)}")
+    for other, name in (("LR", "LR"), ("random forest", "a random forest")):
+        counts = []
+        for one in ("MB", "AMB"):
+            keys = (one, last), (other, last)
+            signs = [results.gap("noise", title, *keys, overall).sign for title in titles]
+            counts.append(f"{one} is better on {signs.count(1)} and worse on {signs.count(-1)}")
+        texts.append(f"against {name}, {listed(counts)}")
     return (
-        f"With {last:.0%} of the training labels wrong, the number of {len(titles)} data sets on "
-        f"which a program is significantly better and worse: {'; '.join(texts)}."
+        f"With {last:.0%} of the training labels wrong, significant differences on {len(titles)} "
+        f"data sets are: {'; '.join(texts)}."
     )

@@ -90,17 +90,15 @@ def beside(title: str, seed: int, size: Size) -> dict[str, Evaluation]:
 
 def grid_search(title: str, seed: int) -> dict[str, Evaluation]:
     """Section 5.1: one penalty from a grid, against penalties that were tuned."""
-    data, c = parts(title, seed), favoured(title)
+    data = parts(title, seed)
     plain = TunableLogistic().fit(data.X_train, data.y_train)
     grid = [
         TunableLogistic(np.log(max(penalty, 1e-9))).fit(data.X_train, data.y_train)
         for penalty in PENALTIES
     ]
     fits = {
-        "LR": plain,
         "grid search": max(grid, key=lambda model: model.score(data.X_tune, data.y_tune)),
         "half the errors": models.half_of_all(plain, data.X_tune, data.y_tune),
-        "half the errors on the favoured class": models.tuned_to_half(plain, data, c),
     }
     return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 

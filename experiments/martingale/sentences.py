@@ -193,11 +193,11 @@ def errors_by_levels(results: Results) -> str:
         fewer = sum(on_tuned < few for on_tuned, _ in points)
         better = sum(errors < rate for _, errors in points)
         both = sum(a < few and b < rate for a, b in points)
-        texts.append(f"{name} with {fewer}, {better} and {both}")
+        texts.append(f"{name} {fewer}, {better} and {both}")
     return (
-        "The paper reports fewer false positives and fewer errors than LR-Tune for the tuned "
-        f"programs. Here, of {len(levels)} numbers of levels, there are fewer errors than those of "
-        f"LR-Tune on the tuned class, in all, and both: {'; '.join(texts)}."
+        "The paper reports that the tuned programs have fewer false positives than LR-Tune and "
+        f"also fewer errors. Here, of {len(levels)} programs of each kind, the numbers with fewer "
+        f"errors than LR-Tune on the tuned class, in total, and both are: {'; '.join(texts)}."
     )
 
 
@@ -217,7 +217,7 @@ def by_levels(results: Results) -> str:
         texts.append(f"{name} {gap} points ({significant})")
     return (
         "The paper reports a steady rise of the accuracy on the tuned class. Here, the mean of "
-        f"{deep[0]} to {deep[-1]} levels less that of {shallow[0]} to {shallow[-1]}: "
+        f"{deep[0]} to {deep[-1]} levels minus that of {shallow[0]} to {shallow[-1]}: "
         f"{'; '.join(texts)}."
     )
 

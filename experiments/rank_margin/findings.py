@@ -161,26 +161,29 @@ def describe_rival(results: Results, rival: str) -> str:
     return (
         f"**{lead}.** With {_both(study.SIZES)} members it has the larger mean AUC on "
         f"{_both(own.n_wins for own in found)} of {n} data sets; the paper prints "
-        f"{_both(own.n_wins for own in printed)}. The difference is significant in "
-        f"{_n_different(found)} of {len(found)} tests over the data sets (printed means: "
-        f"{_n_different(printed)} of {len(printed)})."
+        f"{_both(own.n_wins for own in printed)}. Over the data sets, Holm's procedure finds the "
+        f"difference significant in {_n_different(found)} of {len(found)} cases (printed means: "
+        f"{_n_different(printed)}), and Wilcoxon's test in {_n_different(found, pair=True)} "
+        f"({_n_different(printed, pair=True)})."
     )
 
 
 def describe_single(results: Results) -> str:
     """State on how many single data sets RankMargin differs significantly from its rivals."""
-    sentences = []
+    texts = []
     for rival in RIVALS:
         printed = [compare_printed(results.titles, size, rival) for size in study.SIZES]
         found = [compare(results, size, rival) for size in study.SIZES]
-        sentences.append(
-            f"The paper marks RankMargin as better than {rival} on "
-            f"{_both(own.n_better for own in printed)} data sets and as worse on "
-            f"{_both(own.n_worse for own in printed)}; here it is better on "
-            f"{_both(own.n_better for own in found)} and worse on "
-            f"{_both(own.n_worse for own in found)}."
+        texts.append(
+            f"better than {rival} on {_both(own.n_better for own in printed)} (here on "
+            f"{_both(own.n_better for own in found)}) and as worse on "
+            f"{_both(own.n_worse for own in printed)} (here on "
+            f"{_both(own.n_worse for own in found)})"
         )
-    return " ".join(sentences)
+    return (
+        f"Of {len(results.titles)} single data sets, with {_both(study.SIZES)} members, the paper "
+        f"marks RankMargin as significantly {'; as '.join(texts)}."
+    )
 
 
 def describe_other_splits(of_splits: Mapping[str, Results]) -> str:
@@ -200,8 +203,8 @@ def describe_other_splits(of_splits: Mapping[str, Results]) -> str:
     return (
         f"With the other splits ({names}) RankMargin has a larger mean {join(wins)} of "
         f"{len(of_splits[lead].titles)} data sets. In these {len(others)} cases Holm's procedure "
-        f"finds {by_holm}, and Wilcoxon's test {by_wilcoxon}. With C = 1 in the SVM, Holm's "
-        f"procedure finds {with_c} in the {len(cases)} cases of all splits."
+        f"finds {by_holm}, and Wilcoxon's test finds {by_wilcoxon}. With C = 1 in the SVM, Holm's "
+        f"procedure finds, in the {len(cases)} cases of all splits, {with_c}."
     )
 
 
@@ -297,8 +300,9 @@ def describe_committees(results: Results) -> str:
         means = results.means([(committee, name) for name in study.COMBINERS]).mean(axis=0)
         ranges.append(f"{means.min():.3f} to {means.max():.3f}")
     return (
-        f"{len(study.COMBINERS)} combiners of the {max(study.SIZES)} members of the paper have "
-        f"mean AUCs of {ranges[0]}; the same combiners of common classifiers have {ranges[1]}."
+        f"With the {max(study.SIZES)} members of the paper, the mean AUCs of "
+        f"{len(study.COMBINERS)} combiners range from {ranges[0]}; with common classifiers as "
+        f"members, from {ranges[1]}."
     )
 
 
@@ -314,5 +318,6 @@ def _both(numbers: Iterable[int]) -> str:
     return join(map(str, numbers))
 
 
-def _n_different(found: Sequence[Comparison]) -> int:
-    return sum(own.outcome != "not different" for own in found)
+def _n_different(found: Sequence[Comparison], *, pair: bool = False) -> int:
+    outcomes = [own.outcome_of_pair if pair else own.outcome for own in found]
+    return sum(outcome != "not different" for outcome in outcomes)

@@ -43,8 +43,7 @@ def write(
         committees=findings.describe_committees(results),
         choice=findings.describe_choice(of_splits),
         alpha=f"{ALPHA:g}",
-        table_2=_printed_table(results, min(study.SIZES)),
-        table_3=_printed_table(results, max(study.SIZES)),
+        tables=_printed_table(results),
         tests=_tests_table(results),
         single=findings.describe_single(results),
         other_splits=findings.describe_other_splits(of_splits),
@@ -58,7 +57,11 @@ def write(
         strong=", ".join(strong),
         ours=findings.OURS,
         combiners=_combiners_table(results),
-        strong_findings=" ".join(findings.describe_strong(s, of_splits[s]) for s in study.FULL),
+        strong_findings=" ".join(
+            findings.describe_strong(split, of_splits[split])
+            for split in study.FULL
+            if split != lead
+        ),
         n_members=max(study.SIZES),
         n_fewer=min(study.SIZES),
         n_smallest=min(len(study.split(title, seed, lead).y_test) for title in results.titles),
@@ -68,17 +71,18 @@ def write(
     )
 
 
-def _printed_table(results: Results, size: int) -> str:
-    """Make table 2 or 3, with the printed numbers and ours."""
-    columns = findings.members(size)
-    heading = ["data set", *(text for m in METHODS for text in (f"{m}, paper", "ours"))]
+def _printed_table(results: Results) -> str:
+    """Make tables 2 and 3 in one, with the printed means and ours."""
+    heading = ["data set", *(f"{method}, {size}" for size in study.SIZES for method in METHODS)]
     rows = []
     for title in results.titles:
-        best, cells = results.best_of(title, columns), []
-        for method, column, (mean, sd) in zip(METHODS, columns, TABLES[size][title], strict=True):
-            runs = results.runs(title, [column])
-            cells.append(bold(f"{mean:.3f} ({sd:.3f})", method in BOLD[size][title]))
-            cells.append(bold(f"{runs.mean():.3f} ({runs.std(ddof=1):.3f})", column in best))
+        cells = []
+        for size in study.SIZES:
+            columns = findings.members(size)
+            best, ours = results.best_of(title, columns), results.runs(title, columns).mean(axis=0)
+            for k, method in enumerate(METHODS):
+                printed = bold(f"{TABLES[size][title][k][0]:.3f}", method in BOLD[size][title])
+                cells.append(f"{printed} / {bold(f'{ours[k]:.3f}', columns[k] in best)}")
         rows.append([title, *cells])
     return table(heading, rows)
 
@@ -140,7 +144,7 @@ def _margins(results: Results, split: str, folder: Path, seed: int) -> list[list
         save_figure(figure, folder / f"rank_margin_figure_{number}.png")
         for sentence in margins.SENTENCES:
             if sentence.figure == number:
-                rows.append(_check(sentence, title, measured))
+                rows.append(_check(sentence, measured))
     return rows
 
 
@@ -164,7 +168,6 @@ def _tally(rows: Sequence[Sequence[str]]) -> str:
 
 def _check(
     sentence: margins.Sentence,
-    title: str,
     measured: Mapping[int, Sequence[Mapping[str, margins.Measures]]],
 ) -> list[str]:
     """Make the row of a sentence: the runs in which it is true, the means, and the result."""
@@ -177,8 +180,7 @@ def _check(
         cells.append(f"{n_true[-1]} of {len(runs)}")
     true_of_means = "true" if all(of_means) else "partly" if any(of_means) else "false"
     result = margins.decide(n_true, len(runs))
-    where = f"{sentence.figure}, {title}"
-    return [where, sentence.text, sentence.measure, *cells, true_of_means, result]
+    return [str(sentence.figure), sentence.text, sentence.measure, *cells, true_of_means, result]
 
 
 def _combiners_table(results: Results) -> str:
@@ -206,10 +208,13 @@ def _remarks(results: Results) -> list[str]:
 
 
 def _deviations(results: Results) -> str:
-    """Count the printed standard deviations of RankMargin that are smaller than ours."""
-    n = smaller = 0
-    for size in study.SIZES:
-        for title in results.titles:
-            ours = results.runs(title, findings.members(size)[:1]).std(ddof=1)
-            n, smaller = n + 1, smaller + bool(TABLES[size][title][0][1] < ours)
-    return f"{smaller} of {n}"
+    """Compare the printed standard deviations of RankMargin with ours."""
+    cells = [(size, title) for size in study.SIZES for title in results.titles]
+    printed = np.array([TABLES[size][title][0][1] for size, title in cells])
+    ours = np.array(
+        [results.runs(title, findings.members(size)[:1]).std(ddof=1) for size, title in cells]
+    )
+    return (
+        f"smaller than ours in {(printed < ours).sum()} of {len(cells)} cells (on average "
+        f"{printed.mean():.3f} and {ours.mean():.3f})"
+    )

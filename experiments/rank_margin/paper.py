@@ -44,22 +44,15 @@ SOURCES = {
         "16 features are printed, which is the number of missing values; the data has 9. We use "
         "the 683 complete rows.",
     ),
-    "Cleveland": Source(
-        "cleveland_bin", 1, "six values are missing; we fill in the means of the training part."
-    ),
-    "Contraceptive": Source(
-        "contraceptive_bin",
-        1,
-        "the positive class is not named; the printed 42.70 % are *no use* against the others.",
-    ),
+    "Cleveland": Source("cleveland_bin", 1),
+    "Contraceptive": Source("contraceptive_bin", 1),
     "Hayes": Source(
         "hayes_roth_bin", 1, "132 rows are printed; classes 1 and 2 have 129 of the 160 rows."
     ),
     "Housing": Source(
         "housing_bin",
         1,
-        "12 features are printed, without the name of the one that is left out; we use all 13. "
-        "Positive is a median value of at most 21.0.",
+        "12 features are printed, without the name of the one that is left out; we use all 13.",
     ),
     "Ionosphere": Source("ionosphere", "good"),
     "Liver": Source("liver", 2),

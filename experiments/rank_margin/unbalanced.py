@@ -167,8 +167,8 @@ def describe(of_cases: Mapping[str, Results], committee: str) -> str:
     better = [name for own in tested for name in own.better]
     return (
         f"{committee} committee: the best mean rank belongs to {_counts(first)} of {len(tested)} "
-        f"cases. The default is significantly better than {_counts(worse)}, and significantly "
-        f"worse than {_counts(better)}."
+        f"cases. The default is significantly better than {_counts(worse)}, and worse than "
+        f"{_counts(better)}."
     )
 
 

@@ -188,7 +188,7 @@ class TestFindings:
         assert "than RankBoost on 0 to 0 and than SVM on 0 to 0 of 10 data sets" in sentence
         # Both rivals are ahead, RankBoost by two ranks of three and the SVM by one.
         assert "worse than RankBoost in 2 (thirds, 5 members; thirds, 7 members)" in sentence
-        assert "Wilcoxon's test RankMargin worse than RankBoost in 2" in sentence
+        assert "Wilcoxon's test finds RankMargin worse than RankBoost in 2" in sentence
 
     def test_both_readings_of_the_rivals_are_compared_with_the_printed_means(self):
         sentence = findings.describe_readings(self.results(0))
@@ -294,12 +294,12 @@ class TestUnbalanced:
     def test_a_rival_that_wins_is_named(self):
         text = unbalanced.describe(self.results("stacking"), "strong")
         assert "rank belongs to stacking in 1 of 1 cases" in text
-        assert re.search(r"significantly better than none, and .* worse than stacking in 1\.", text)
+        assert re.search(r"significantly better than none, and worse than stacking in 1\.", text)
 
     def test_the_rivals_of_a_winning_default_are_named(self):
         text = unbalanced.describe(self.results(findings.OURS), "strong")
         assert f"rank belongs to {findings.OURS} in 1 of 1 cases" in text
-        assert re.search(r"better than .*stacking in 1.*, and .* worse than none\.", text)
+        assert re.search(r"better than .*stacking in 1.*, and worse than none\.", text)
 
 
 @pytest.mark.full

@@ -29,7 +29,7 @@ COLOURS = {
     "MB-Tune-Freeze": "#E69F00",
 }
 NOISE_COLOURS = ("#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#D55E00")
-CROWDED = 5  # levels from which on the points lie too close to be numbered, but for the last
+CROWDED = 4  # levels above which the points lie too close to be numbered
 
 
 def write_all(results: Results, folder: Path) -> None:
@@ -53,7 +53,7 @@ def _errors(results: Results, path: Path) -> None:
         ax.scatter(fp[~odd], fn[~odd], size, marker=marker, facecolors="none", edgecolors=colour)
         if name in PROGRAMS:
             for n, x, y in zip(levels, fp, fn, strict=True):
-                if n <= CROWDED or n == levels[-1]:
+                if n <= CROWDED:
                     ax.annotate(
                         str(n), (x, y), (5, 3), textcoords="offset points", fontsize=8, c=colour
                     )

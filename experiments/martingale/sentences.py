@@ -48,9 +48,9 @@ def default_request(results: Results) -> str:
         f"A tuned LR keeps its requests on the test sets of {len(titles) - len(exceeded)} of "
         f"{len(titles)} data sets"
         + (f", not on {listed(exceeded)}" if exceeded else "")
-        + f". In the other cell it makes {total.other} errors, {_percent(total)} than LR with a "
+        + f". In the other cell it makes {total.other:,} errors, {_percent(total)} than LR with a "
         f"moved threshold; the difference is significant on {len(titles) - signs.count(0)} of "
-        f"{len(titles)} sets. A random forest makes {total.at_equal_count['forest']:.0f}."
+        f"{len(titles)} sets. A random forest makes {total.at_equal_count['forest']:,.0f}."
     )
 
 
@@ -95,17 +95,26 @@ def chosen_rule(results: Results) -> str:
     return f"{text} The choice, {best}, {verb} the default."
 
 
-def reproduced(found: Sequence[Claim], number: int | None = None) -> str:
+def reproduced(found: Sequence[Claim]) -> str:
     """How many of the differences in the paper are found."""
-    counts = Counter(claim.found for claim in found if number in (None, claim.table))
-    if number is not None:
-        return (
-            f"Found: {counts[1]} of {counts.total()}. Not significant: {counts[0]}. Opposite sign: "
-            f"{counts[-1]}."
-        )
+    counts = Counter(claim.found for claim in found)
     return (
         f"Of {counts.total()} differences that the tables print, {counts[1]} are found here, "
         f"{counts[0]} are not significant, and {counts[-1]} are significant with the opposite sign."
+    )
+
+
+def reproduced_in(found: Sequence[Claim], number: int) -> str:
+    """Which of the differences of a table are found, and which have the opposite sign."""
+    mine = [claim for claim in found if claim.table == number]
+    names = {
+        sign: listed([f"{one.what} ({one.title})" for one in mine if one.found == sign])
+        for sign in (1, -1)
+    }
+    counts = Counter(claim.found for claim in mine)
+    return (
+        f"Found here, of {len(mine)} printed differences: {names[1]}. Significant with the opposite "
+        f"sign: {names[-1]}. Not significant: {counts[0]}."
     )
 
 
@@ -131,8 +140,7 @@ def impossible(results: Results) -> list[str]:
     titles = results.titles("table 2")
     actual = favoured_fractions(titles)
     return [
-        "{} on {}: {:.2f} % on the tuned class, {:.2f} % on the rest and {:.2f} % on all samples "
-        "imply a fraction of {:.3f} to {:.3f}; the tuned class has {:.3f}.".format(
+        "{} on {}: {:.2f}, {:.2f} and {:.2f} % imply {:.3f} to {:.3f}; it is {:.3f}.".format(
             one.method, one.title, *one.printed, one.low, one.high, actual[one.title]
         )
         for one in implied_fractions(titles)
@@ -158,8 +166,8 @@ def best_of_all(results: Results) -> str:
     )
     return (
         f"Mean test accuracies in %: {averages}. A random forest or gradient boosting is the most "
-        f"accurate of {len(every)} models, among them MB and AMB over trees and over RBF features, "
-        f"on {ahead} of {len(titles)} data sets."
+        f"accurate of {len(every)} models on {ahead} of {len(titles)} data sets; the others include "
+        "MB and AMB over trees and over RBF features."
     )
 
 
@@ -193,11 +201,12 @@ def errors_by_levels(results: Results) -> str:
         fewer = sum(on_tuned < few for on_tuned, _ in points)
         better = sum(errors < rate for _, errors in points)
         both = sum(a < few and b < rate for a, b in points)
-        texts.append(f"{name} {fewer}, {better} and {both}")
+        texts.append(f"{name} in {fewer}, {better} and {both}")
     return (
         "The paper reports that the tuned programs have fewer false positives than LR-Tune and "
-        f"also fewer errors. Here, of {len(levels)} programs of each kind, the numbers with fewer "
-        f"errors than LR-Tune on the tuned class, in total, and both are: {'; '.join(texts)}."
+        f"also fewer errors. Of {len(levels)} programs here, one for each number of levels, the "
+        "cases with fewer errors than LR-Tune on the tuned class, in total, and both: "
+        f"{'; '.join(texts)}."
     )
 
 
@@ -223,17 +232,14 @@ def by_levels(results: Results) -> str:
 
 
 def noise_verdict(results: Results) -> str:
-    """MB and AMB against LR and a random forest at the highest rate."""
+    """MB and AMB against LR at the highest rate."""
     last, titles = results.plan.rates[-1], results.titles("noise")
     texts = []
-    for other, name in (("LR", "LR"), ("random forest", "a random forest")):
-        counts = []
-        for one in ("MB", "AMB"):
-            keys = (one, last), (other, last)
-            signs = [results.gap("noise", title, *keys, overall).sign for title in titles]
-            counts.append(f"{one} is better on {signs.count(1)} and worse on {signs.count(-1)}")
-        texts.append(f"against {name}, {listed(counts)}")
-    return (
-        f"With {last:.0%} of the training labels wrong, significant differences on {len(titles)} "
-        f"data sets are: {'; '.join(texts)}."
-    )
+    for one in ("MB", "AMB"):
+        gaps = [results.gap("noise", title, (one, last), ("LR", last), overall) for title in titles]
+        signs = [gap.sign for gap in gaps]
+        texts.append(
+            f"{one} is significantly more accurate than LR on {signs.count(1)} of {len(titles)} "
+            f"data sets and less accurate on {signs.count(-1)}"
+        )
+    return f"With {last:.0%} of the training labels wrong, {listed(texts)}."

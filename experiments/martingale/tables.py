@@ -45,11 +45,11 @@ def requests(results: Results) -> str:
     for short, name in REQUESTED.items():
         total = results.total("requests", name)
         rivals = [total.at_equal_count[rival] for rival in ("LR", "forest")]
-        others = [f"{one:.0f}" for one in (total.other, *rivals)]
-        wanted = f"{total.wanted:.0f} ± {2 * total.error:.0f}"
+        others = [f"{one:,.0f}" for one in (total.other, *rivals)]
+        wanted = f"{total.wanted:,.0f} ± {2 * total.error:.0f}"
         exceeded = ", ".join(too_many(results, name)) or "none"
         rows.append(
-            [short, wanted, str(total.tuned), exceeded, *others, f"{total.ratio('LR'):.2f}"]
+            [short, wanted, f"{total.tuned:,}", exceeded, *others, f"{total.ratio('LR'):.2f}"]
         )
     return table(heading, rows)
 
@@ -113,9 +113,9 @@ def program(results: Results) -> str:
     return table(["data set", *PROGRAM_METHODS], rows)
 
 
-def differences(found: Sequence[Claim], number: int) -> str:
-    """Differences that a table prints, marked by whether they are found, by data set."""
-    mine = [claim for claim in found if claim.table == number]
+def differences(found: Sequence[Claim]) -> str:
+    """Differences that table 2 prints, marked by whether they are found, by data set."""
+    mine = [claim for claim in found if claim.table == 2]
     titles = list(dict.fromkeys(claim.title for claim in mine))
     rows = []
     for what in dict.fromkeys(claim.what for claim in mine):

@@ -113,8 +113,8 @@ def reproduced_in(found: Sequence[Claim], number: int) -> str:
     }
     counts = Counter(claim.found for claim in mine)
     return (
-        f"Found here, of {len(mine)} printed differences: {names[1]}. Significant with the opposite "
-        f"sign: {names[-1]}. Not significant: {counts[0]}."
+        f"Found here, of {len(mine)} printed differences: {names[1]}. Significant with the "
+        f"opposite sign: {names[-1]}. Not significant: {counts[0]}."
     )
 
 
@@ -140,7 +140,7 @@ def impossible(results: Results) -> list[str]:
     titles = results.titles("table 2")
     actual = favoured_fractions(titles)
     return [
-        "{} on {}: {:.2f}, {:.2f} and {:.2f} % imply {:.3f} to {:.3f}; it is {:.3f}.".format(
+        "{} on {}: {:.2f}, {:.2f} and {:.2f} % imply {:.3f} to {:.3f}, but it is {:.3f}.".format(
             one.method, one.title, *one.printed, one.low, one.high, actual[one.title]
         )
         for one in implied_fractions(titles)
@@ -166,8 +166,8 @@ def best_of_all(results: Results) -> str:
     )
     return (
         f"Mean test accuracies in %: {averages}. A random forest or gradient boosting is the most "
-        f"accurate of {len(every)} models on {ahead} of {len(titles)} data sets; the others include "
-        "MB and AMB over trees and over RBF features."
+        f"accurate of {len(every)} models on {ahead} of {len(titles)} data sets; the models "
+        "include MB and AMB over trees and over RBF features."
     )
 
 
@@ -239,7 +239,9 @@ def noise_verdict(results: Results) -> str:
         gaps = [results.gap("noise", title, (one, last), ("LR", last), overall) for title in titles]
         signs = [gap.sign for gap in gaps]
         texts.append(
-            f"{one} is significantly more accurate than LR on {signs.count(1)} of {len(titles)} "
-            f"data sets and less accurate on {signs.count(-1)}"
+            f"{one} is significantly better on {signs.count(1)} and worse on {signs.count(-1)}"
         )
-    return f"With {last:.0%} of the training labels wrong, {listed(texts)}."
+    return (
+        f"With {last:.0%} of the training labels wrong, compared with LR on {len(titles)} data sets, "
+        f"{'; '.join(texts)}."
+    )

@@ -18,7 +18,7 @@ from experiments.martingale.paper import (
     TABLE_4,
 )
 from experiments.martingale.results import Gap, Results, on_class, overall
-from experiments.martingale.study import GRANULAR_LEVELS
+from experiments.martingale.study import GRANULARITY
 
 MARKS = {1: "✓", 0: "○", -1: "✗"}
 ROUNDING = 0.005  # of a printed accuracy, in %
@@ -41,7 +41,7 @@ _TABLE_2 = (
     ("AMB-Tune", "AMB"),
 )
 _TABLE_4 = (("I-ALL", "I-ROOT"), ("I-SELECT", "I-ALL"))
-PLACES = ("the favoured class", "all samples")
+PLACES = ("tuned class", "all samples")
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,6 @@ class Claim:
     def found(self) -> int:
         """1 if it is found here, 0 if ours is not significant, −1 if ours has the other sign."""
         return self.here.sign * int(np.sign(self.printed))
-
-    def __str__(self) -> str:
-        return f"{self.printed:+.2f} / {self.here} {MARKS[self.found]}"
 
 
 def claims(results: Results) -> list[Claim]:
@@ -107,23 +104,24 @@ def _of_table_2(results: Results) -> Iterator[Claim]:
 
 
 def _of_table_4(results: Results) -> Iterator[Claim]:
-    part = f"granularity {GRANULAR_LEVELS[0]}"
-    for title, (one, other) in product(results.titles(part), _TABLE_4):
+    for title, (one, other) in product(results.titles(GRANULARITY), _TABLE_4):
         for place, column, of in zip(PLACES, (1, 3), (on_class(0), overall), strict=True):
             above, below = (TABLE_4[title][name][column] for name in (one, other))
             if above is not None and below is not None:
-                here = results.gap(part, title, one, other, of)
+                here = results.gap(GRANULARITY, title, one, other, of)
                 yield Claim(4, f"{one} − {other}, {place}", title, above - below, here)
 
 
 @dataclass(frozen=True)
 class Implied:
-    """The fraction of the favoured class that the printed accuracies imply.
+    """The fraction of the tuned class that the printed accuracies imply.
 
     Attributes
     ----------
     title, method : str
         The data set and the method.
+    printed : tuple of float
+        The accuracies on the tuned class, on the rest and on all samples.
     low, high : float
         The range of the fraction, by the rounding.
     possible : bool
@@ -132,13 +130,14 @@ class Implied:
 
     title: str
     method: str
+    printed: tuple[float, ...]
     low: float
     high: float
     possible: bool
 
 
 def implied_fractions(titles: list[str]) -> list[Implied]:
-    """For every column of table 2: Acc = f · Acc(favoured) + (1 − f) · Acc(rest)."""
+    """For every column of table 2: Acc = f · Acc(tuned) + (1 − f) · Acc(rest)."""
     found = []
     for title in titles:
         _, y = load(title)
@@ -146,9 +145,10 @@ def implied_fractions(titles: list[str]) -> list[Implied]:
         for method, *row in zip(TABLE_2_METHODS, *TABLE_2[title], strict=True):
             if any(value is None for value in row):
                 continue
-            low, high = _implied(*(float(value) for value in row if value is not None))
+            printed = tuple(float(value) for value in row if value is not None)
+            low, high = _implied(*printed)
             away = np.maximum(np.maximum(low - fractions, fractions - high), 0)
-            found.append(Implied(title, method, low, high, bool(away.min() <= NEAR)))
+            found.append(Implied(title, method, printed, low, high, bool(away.min() <= NEAR)))
     return found
 
 

@@ -12,7 +12,7 @@ from experiments.martingale import models
 from experiments.martingale.data import favoured, parts, two_class_parts
 from experiments.martingale.models import Evaluation, Size
 from experiments.martingale.paper import PENALTIES
-from experiments.martingale.requests import Outcome, Tune, by_default, outcomes, with_gain
+from experiments.martingale.requests import Outcome, Tune, by_default, outcomes
 from margrave.martingale import NodeRequest, TunableLogistic
 
 ALONE = 0
@@ -49,19 +49,15 @@ def table_2(title: str, seed: int, size: Size, freeze: float) -> dict[str, Evalu
     program = models.martingale(None, size.n_levels, seed).fit(X, y)
     frozen = models.martingale(None, size.n_levels, seed, freeze).fit(X, y)
     adaptive = models.adaptive(None, size.n_levels, seed).fit(X, y)
-    better = models.tuned_to_half(plain, data, c)
     fits = {
         "LR": plain,
-        "LR-Tune": better,
-        "Ada": models.adaboost(plain, size.n_rounds, seed, len(y)).fit(X, y),
+        "LR-Tune": models.tuned_to_half(plain, data, c),
         "MB": program,
         "AMB": adaptive,
-        "MB-Tune quick": models.tuned_to_half(program, data, c, granularity="quick"),
         "MB-Tune": models.tuned_to_half(program, data, c, granularity="root"),
         "MB-Tune-Freeze": models.tuned_to_half(frozen, data, c, granularity="root"),
     }
-    if len(plain.classes_) == 2:  # the paper has these for two classes only
-        fits["Ada-Tune"] = models.adaboost(better, size.n_rounds, seed, len(y)).fit(X, y)
+    if len(plain.classes_) == 2:  # the paper has it for two classes only
         fits["AMB-Tune"] = models.tuned_to_half(adaptive, data, c, granularity="root")
     return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 
@@ -94,17 +90,15 @@ def beside(title: str, seed: int, size: Size) -> dict[str, Evaluation]:
 
 def grid_search(title: str, seed: int) -> dict[str, Evaluation]:
     """Section 5.1: one penalty from a grid, against penalties that were tuned."""
-    data, c = parts(title, seed), favoured(title)
+    data = parts(title, seed)
     plain = TunableLogistic().fit(data.X_train, data.y_train)
     grid = [
         TunableLogistic(np.log(max(penalty, 1e-9))).fit(data.X_train, data.y_train)
         for penalty in PENALTIES
     ]
     fits = {
-        "LR": plain,
         "grid search": max(grid, key=lambda model: model.score(data.X_tune, data.y_tune)),
         "half the errors": models.half_of_all(plain, data.X_tune, data.y_tune),
-        "half the errors on the favoured class": models.tuned_to_half(plain, data, c),
     }
     return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 
@@ -163,10 +157,9 @@ def granularity(title: str, seed: int, n_levels: int) -> dict[str, Evaluation]:
     program = models.martingale(None, n_levels, seed).fit(data.X_train, data.y_train)
     false_alarms = ((data.y_tune == 0) & (program.predict(data.X_tune) == 1)).sum()
     found = {}
-    for name, granularity in (("I-ROOT", "root"), ("I-ROOT quick", "quick")):
-        wanted_fp = fewer(int(false_alarms))
-        root = models.tuned(program, wanted_fp, data.X_tune, data.y_tune, granularity=granularity)
-        found[name] = Evaluation.of(root, data.X_test, data.y_test)
+    wanted_fp = fewer(int(false_alarms))
+    root = models.tuned(program, wanted_fp, data.X_tune, data.y_tune, granularity="root")
+    found["I-ROOT"] = Evaluation.of(root, data.X_test, data.y_test)
     for which in ("all", "select"):
         seen: list[NodeRequest] = []
 
@@ -195,10 +188,10 @@ def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcom
     tunings: list[tuple[Any, dict[str, Tune]]] = [
         (
             TunableLogistic().fit(X, y),
-            {"LR-Tune": by_default, "LR-Tune, any gain": with_gain(0)},
+            {"LR-Tune": by_default},
         ),
         (program, {"MB-Tune quick, any gain": by_default}),
-        (adaptive, {"AMB-Tune quick": by_default, "AMB-Tune quick, any gain": with_gain(0)}),
+        (adaptive, {"AMB-Tune quick": by_default}),
     ]
     return {
         name: found

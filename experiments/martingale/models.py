@@ -175,11 +175,9 @@ def martingale(
     return MartingaleBoostClassifier(learner, n_levels, freeze=freeze, random_state=seed)
 
 
-def adaptive(
-    learner: Any, n_levels: int, seed: int, width: float = 0.5
-) -> AdaptiveMartingaleBoostClassifier:
+def adaptive(learner: Any, n_levels: int, seed: int) -> AdaptiveMartingaleBoostClassifier:
     """Adaptive martingale boosting over a learner."""
-    return AdaptiveMartingaleBoostClassifier(learner, n_levels, width=width, random_state=seed)
+    return AdaptiveMartingaleBoostClassifier(learner, n_levels, random_state=seed)
 
 
 def forest(n_trees: int, seed: int) -> RandomForestClassifier:

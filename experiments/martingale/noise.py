@@ -13,20 +13,12 @@ from experiments.martingale.data import parts
 from experiments.martingale.models import Evaluation, Size
 from margrave.martingale import TunableLogistic
 
-# A stump moves samples so little that all would stay in one wide cell.
-STUMP_WIDTH = 0.1
-FREEZE = 10.0
 # A name and (size, seed, training samples) to a classifier.
 METHODS: dict[str, Callable[[Size, int, int], Any]] = {
     "LR": lambda *_: TunableLogistic(),
     "MB": lambda size, seed, _: models.martingale(None, size.n_levels, seed),
-    "MB-Freeze": lambda size, seed, _: models.martingale(None, size.n_levels, seed, FREEZE),
     "AMB": lambda size, seed, _: models.adaptive(None, size.n_levels, seed),
     "AdaBoost-LR": lambda size, seed, n: models.adaboost(TunableLogistic(), size.n_rounds, seed, n),
-    "MB-stumps": lambda size, seed, _: models.martingale(models.tree(1), size.n_levels, seed),
-    "AMB-stumps": lambda size, seed, _: models.adaptive(
-        models.tree(1), size.n_levels, seed, STUMP_WIDTH
-    ),
     "AdaBoost-stumps": lambda size, seed, _: models.boosted_stumps(size.n_rounds, seed),
     "random forest": lambda size, seed, _: models.forest(size.n_trees, seed),
 }

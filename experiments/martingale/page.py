@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments._page import versions, write_page
-from experiments.martingale import figures, noise, sentences, tables
+from experiments.martingale import figures, sentences, tables
 from experiments.martingale.claims import claims
-from experiments.martingale.paper import SOURCES
+from experiments.martingale.paper import PROGRAM_TIMES
 from experiments.martingale.results import Results
 
 TEMPLATE = Path(__file__).with_name("template.md")
@@ -19,74 +19,43 @@ def write(results: Results, folder: Path, run: str) -> Path:
     figures.write_all(results, folder)
     found = claims(results)
     plan = results.plan
-    summary = [
-        sentences.by_construction(results),
-        *sentences.requests(results),
-        sentences.target(results),
-        sentences.reproduced(found),
-        sentences.distance(results),
-        sentences.best_of_all(results),
-        *sentences.verdict_on_noise(results),
-    ]
+    impossible = sentences.impossible(results)
     return write_page(
         TEMPLATE,
         folder / "kulkarni.md",
         run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
-        n_levels=plan.size.n_levels,
         n_rounds=plan.size.n_rounds,
+        n_trees=plan.size.n_trees,
         seed=results.seed,
         versions=versions(),
-        summary="\n".join(f"- {sentence}" for sentence in summary),
-        requested_cell=tables.requested_cell(results),
-        other_cell=tables.other_cell(results),
-        control=sentences.control(results),
-        n_trees=plan.size.n_trees,
-        choice=tables.choice(results),
+        reproduced=sentences.reproduced(found),
+        distance=sentences.distance(results),
+        n_impossible=len(impossible),
+        impossible="\n".join(f"  - {line}" for line in impossible),
+        default_request=sentences.default_request(results),
+        best_of_all=sentences.best_of_all(results),
+        noise_verdict=sentences.noise_verdict(results),
+        epsilon=f"{results.frozen.epsilon:g}",
+        program_met=sentences.program_met(),
+        program=tables.program(results),
+        by_construction=sentences.by_construction(results),
+        requests=tables.requests(results),
         chosen_rule=sentences.chosen_rule(results),
-        n_choice=len(results.titles("choice")),
-        choice_titles=", ".join(results.titles("choice")),
+        grid=sentences.grid(results),
         table_1=tables.table_1(results),
-        differences_1=tables.differences(found, 1),
-        reproduced_1=sentences.reproduced(found, 1),
-        grid=tables.grid(results),
-        grid_sentence=sentences.grid(results),
+        reproduced_1=sentences.reproduced_in(found, 1),
         pictured=plan.pictured,
         errors_sentence=sentences.errors_by_levels(results),
         table_2=tables.table_2(results),
-        epsilon=f"{results.frozen.epsilon:g}",
-        freezing=sentences.freezing(results),
-        tuned_requests=sentences.tuned_requests(results),
-        programs=sentences.programs(results),
-        differences_2=tables.differences(found, 2),
-        reproduced_2=sentences.reproduced(found, 2),
-        fractions=tables.fractions(results),
-        impossible=sentences.impossible(results),
-        program=tables.program(results),
-        beside=tables.beside(results),
+        differences_2=tables.differences(found),
         levels_sentence=sentences.by_levels(results),
         times=tables.times(results),
-        times_sentence=sentences.times(results),
+        program_ratio=f"{PROGRAM_TIMES[1] / PROGRAM_TIMES[0]:.0f}",
         granularity=tables.granularity(results),
-        granularity_sentence=sentences.granularity(results),
-        differences_4=tables.differences(found, 4),
-        reproduced_4=sentences.reproduced(found, 4),
-        noise_epsilon=f"{noise.FREEZE:g}",
-        stump_width=noise.STUMP_WIDTH,
+        reproduced_4=sentences.reproduced_in(found, 4),
+        first_rate=f"{plan.rates[0]:.0%}",
+        last_rate=f"{plan.rates[-1]:.0%}",
         noise=tables.with_noise(results),
-        noise_sentence=sentences.noise(results),
-        rivals=tables.rivals(results),
-        settled="\n".join(_settled(results)),
     )
-
-
-def _settled(results: Results) -> list[str]:
-    """Choices for the data sets that the paper leaves open."""
-    lines = [
-        f"- {title}: {SOURCES[title].settled}"
-        for title in results.plan.titles
-        if SOURCES[title].settled
-    ]
-    missing = [title for title in SOURCES if title not in results.plan.titles]
-    return [*lines, f"- Not in this run: {', '.join(missing)}."] if missing else lines

@@ -201,14 +201,13 @@ class Total:
 
     Attributes
     ----------
-    n, n_met, n_more : int
-        Number of requests; of those that the tuned model meets on the tuning set, and with more
-        errors in total there than the moved threshold.
+    n, n_met : int
+        Number of requests, and of those that the tuned model meets on the tuning set.
     wanted, error : float
         Errors in the requested cell on the test sets at the requested rates, and their standard
         error.
-    tuned, threshold, logistic : int
-        Errors in the requested cell on the test sets.
+    tuned : int
+        Errors of the tuned models in the requested cell on the test sets.
     other : int
         Errors of the tuned models in the other cell.
     at_equal_count : dict of str to float
@@ -220,12 +219,9 @@ class Total:
 
     n: int
     n_met: int
-    n_more: int
     wanted: float
     error: float
     tuned: int
-    threshold: int
-    logistic: int
     other: int
     at_equal_count: dict[str, float]
     control: tuple[float, float]
@@ -247,12 +243,9 @@ class Total:
         return cls(
             len(every),
             sum(one.met for one in every),
-            sum(one.more for one in every),
             sum(one.wanted for one in every),
             float(np.linalg.norm(errors)),
             sum(one.tuned[0] for one in every),
-            sum(one.threshold[0] for one in every),
-            sum(one.logistic[0] for one in every),
             sum(one.tuned[1] for one in every),
             {rival: sum(one.at_equal_count[rival] for one in every) for rival in RIVALS},
             (sum(one.logistic[1] for one in every), sum(one.control for one in every)),

@@ -145,13 +145,16 @@ def measure(pairs: Mapping[str, CrucialPairs], test: Measures) -> dict[str, Meas
     }
 
 
-def plot(runs: Sequence[Mapping[str, CrucialPairs]], ax: Axes) -> None:
-    """Plot the mean of the distributions over the runs; the dots are the smallest margins."""
-    margins, fractions, aucs = {}, {}, {}
+def plot(runs: Sequence[Mapping[str, CrucialPairs]], test: Measures, ax: Axes) -> None:
+    """Plot the mean of the distributions over the runs; the legend has the mean test AUCs."""
+    margins, fractions = {}, {}
     for method in METHODS:
         own = [pairs[method] for pairs in runs]
         smallest = min(pairs.rank_margin for pairs in own)
         margins[method] = np.append(smallest, GRID[smallest < GRID])
         fractions[method] = np.mean([pairs.cdf(margins[method]) for pairs in own], axis=0)
-        aucs[method] = float(np.mean([pairs.auc for pairs in own]))
-    RankMarginDisplay(margins, fractions, aucs=aucs).plot(ax)
+    lines = RankMarginDisplay(margins, fractions, aucs=test).plot(ax).lines_
+    for method, line in lines.items():
+        line.set_label(f"{method}, test AUC {test[method]:.3f}")
+    best_first = sorted(lines, key=lambda method: -test[method])
+    ax.legend(handles=[lines[method] for method in best_first], frameon=False, loc="lower right")

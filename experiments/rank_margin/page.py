@@ -11,8 +11,7 @@ import numpy as np
 from experiments._page import bold, save_figure, table, versions, write_page
 from experiments.rank_margin import findings, margins, study, unbalanced
 from experiments.rank_margin.paper import BOLD, METHODS, SOURCES, TABLES
-from experiments.rank_margin.results import ALPHA, Column, Results
-from margrave.compare import CriticalDifferenceDisplay, FriedmanHolm
+from experiments.rank_margin.results import ALPHA, Results
 
 TEMPLATE = Path(__file__).with_name("template.md")
 
@@ -27,11 +26,9 @@ def write(
 ) -> Path:
     """Write the page and its figures, and return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    splits = findings.ordered_splits(of_splits)
-    lead = splits[0]
+    lead = findings.leading_split(of_splits)
     results = of_splits[lead]
-    _difference_figure(findings.friedman_strong(results), folder / "rank_margin_strong.png")
-    figures, checked = _margins(results, lead, folder, seed)
+    checked = _margins(results, lead, folder, seed)
     return write_page(
         TEMPLATE,
         folder / "marrocco.md",
@@ -41,106 +38,72 @@ def write(
         seed=seed,
         versions=versions(),
         lead=lead,
-        choice=findings.describe_choice(of_splits),
-        claims="\n".join(f"- {findings.describe_claim(of_splits, m)}" for m in findings.RIVALS),
-        strong_findings=" ".join(findings.describe_strong(s, of_splits[s]) for s in splits),
-        splits=_splits_table(of_splits),
-        single=findings.describe_single(of_splits),
-        alpha=f"{ALPHA:g}",
-        tables="\n".join(
-            _printed_table(of_splits[split], split, size)
-            for split in splits
-            for size in study.SIZES
-        ),
-        printed_tests="\n".join(
-            f"Table {_number(size)}:\n\n{_text(findings.friedman_printed(results.titles, size))}\n"
-            for size in study.SIZES
-        ),
-        same_rankboost=_same_rankboost(results.titles),
-        matches=_matches_table(of_splits),
-        figures=figures,
-        sentences=_sentences_table(checked),
-        n_sentences=len(checked),
+        verdict="\n".join(f"- {findings.describe_rival(results, m)}" for m in findings.RIVALS),
         tally=_tally(checked),
+        committees=findings.describe_committees(results),
+        choice=findings.describe_choice(of_splits),
+        alpha=f"{ALPHA:g}",
+        tables=_printed_table(results),
+        tests=_tests_table(results),
+        single=findings.describe_single(results),
+        other_splits=findings.describe_other_splits(of_splits),
+        same_rankboost=_same_rankboost(results.titles),
+        readings=findings.describe_readings(results),
+        features=findings.describe_features(results),
+        sentences=_sentences_table(checked),
         most=f"{margins.MOST:.0%}",
         few=f"{1 - margins.MOST:.0%}",
         n_strong=len(strong),
         strong=", ".join(strong),
-        columns="\n\n".join(f"{s}:\n\n{_columns_table(of_splits[s])}" for s in splits),
-        strong_tests="\n\n".join(
-            f"{s}:\n\n{_text(findings.friedman_strong(of_splits[s]))}" for s in splits
+        ours=findings.OURS,
+        combiners=_combiners_table(results),
+        strong_findings=" ".join(
+            findings.describe_strong(split, of_splits[split])
+            for split in study.FULL
+            if split != lead
         ),
         n_members=max(study.SIZES),
         n_fewer=min(study.SIZES),
         n_smallest=min(len(study.split(title, seed, lead).y_test) for title in results.titles),
         remarks="\n".join(_remarks(results)),
-        deviations=_deviations(results, lead),
-        largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
+        deviations=_deviations(results),
         **unbalanced.page_values(of_cases, seed),
     )
 
 
-def _number(size: int) -> int:
-    """Return the number of the paper's table with so many members."""
-    return study.SIZES.index(size) + 2
-
-
-def _text(tested: FriedmanHolm) -> str:
-    return f"```text\n{tested}\n```"
-
-
-def _splits_table(of_splits: Mapping[str, Results]) -> str:
-    """Make a table of what each split, number of members and C of the SVM finds."""
-    heading = ["split", "members", "distance from the paper", "C", "Friedman p"]
-    heading += [f"against {rival}" for rival in findings.RIVALS]
+def _printed_table(results: Results) -> str:
+    """Make tables 2 and 3 in one, with the printed means and ours."""
+    heading = ["data set", *(f"{method}, {size}" for size in study.SIZES for method in METHODS)]
     rows = []
-    for split, results in of_splits.items():
+    for title in results.titles:
+        cells = []
         for size in study.SIZES:
-            own = findings.members(size)[0]
-            far = findings.distances(results, own, "RankMargin", size).mean()
-            for svm, c in (("SVM", "SVM-light"), (study.OTHER_SVM, "1")):
-                p = findings.friedman_members(results, size, svm).p_value
-                cells = [findings.compare(results, size, rival, svm) for rival in findings.RIVALS]
-                rows.append([split, str(size), f"{far:.3f}", c, f"{p:.4f}", *map(str, cells)])
-    for size in study.SIZES:
-        p = findings.friedman_printed(results.titles, size).p_value
-        cells = [findings.compare_printed(results.titles, size, m) for m in findings.RIVALS]
-        rows.append(["printed", str(size), "", "SVM-light", f"{p:.4f}", *map(str, cells)])
+            columns = findings.members(size)
+            best, ours = results.best_of(title, columns), results.runs(title, columns).mean(axis=0)
+            for k, method in enumerate(METHODS):
+                printed = bold(f"{TABLES[size][title][k][0]:.3f}", method in BOLD[size][title])
+                cells.append(f"{printed} / {bold(f'{ours[k]:.3f}', columns[k] in best)}")
+        rows.append([title, *cells])
     return table(heading, rows)
 
 
-def _printed_table(results: Results, split: str, size: int) -> str:
-    """Make table 2 or 3, with the printed numbers and ours, and the tests of ours."""
-    columns = findings.members(size)
-    features: list[Column] = [("features", name) for name in study.FEATURES]
-    heading = ["data set"]
-    heading += ["RankMargin, paper", "ours", "RankBoost, paper", "ours", "features"]
-    heading += ["SVM, paper", "ours", "features"]
+def _tests_table(results: Results) -> str:
+    """Make a table of the tests over the data sets, of the printed means and of ours."""
+    heading = ["means"]
+    for rival in findings.RIVALS:
+        heading += [f"larger than {rival}", "Holm p", "Wilcoxon p"]
     rows = []
-    for title in results.titles:
-        best = results.best_of(title, columns)
-        printed = [
-            bold(f"{mean:.3f} ± {sd:.3f}", method in BOLD[size][title])
-            for method, (mean, sd) in zip(METHODS, TABLES[size][title], strict=True)
-        ]
-        ours = [_cell(results, title, column, column in best) for column in columns]
-        raw = [_cell(results, title, column, False) for column in features]
-        cells = [printed[0], ours[0], printed[1], ours[1], raw[0], printed[2], ours[2], raw[1]]
-        rows.append([title, *cells])
-    lines = [f"### {split}, {size} members (table {_number(size)})", "", table(heading, rows)]
-    lines += [
-        "",
-        "Over the data sets, ours:",
-        "",
-        _text(findings.friedman_members(results, size)),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _cell(results: Results, title: str, column: Column, is_best: bool) -> str:
-    runs = results.runs(title, [column])
-    return bold(f"{runs.mean():.3f} ± {runs.std(ddof=1):.3f}", is_best)
+    for number, size in enumerate(study.SIZES, start=2):
+        printed = [findings.compare_printed(results.titles, size, m) for m in findings.RIVALS]
+        found = [findings.compare(results, size, m) for m in findings.RIVALS]
+        for name, of_rivals in ((f"table {number}, printed", printed), ("ours", found)):
+            cells = []
+            for own in of_rivals:
+                cells.append(f"{own.n_wins} of {own.n_sets}")
+                cells.append(bold(f"{own.p:.4f}", own.outcome != "not different"))
+                cells.append(bold(f"{own.p_pair:.4f}", own.outcome_of_pair != "not different"))
+            rows.append([name, *cells])
+    return table(heading, rows)
 
 
 def _same_rankboost(titles: Sequence[str]) -> str:
@@ -151,28 +114,9 @@ def _same_rankboost(titles: Sequence[str]) -> str:
     return f"{same} of {len(titles)}"
 
 
-def _matches_table(of_splits: Mapping[str, Results]) -> str:
-    """Make a table of the mean distance of each reading of each method from the paper."""
-    readings = {method: (method, method) for method in METHODS} | {
-        name: (name.split(",")[0], name) for name in study.FEATURES
-    }
+def _margins(results: Results, split: str, folder: Path, seed: int) -> list[list[str]]:
+    """Draw figures 1 and 2; return a row for each sentence about them."""
     rows = []
-    for split, results in of_splits.items():
-        cells = []
-        for method, name in readings.values():
-            committee = "features" if name in study.FEATURES else "{} Modest"
-            far = [
-                findings.distances(results, (committee.format(size), name), method, size).mean()
-                for size in study.SIZES
-            ]
-            cells.append(f"{np.mean(far):.3f}")
-        rows.append([split, *cells])
-    return table(["split", *readings], rows)
-
-
-def _margins(results: Results, split: str, folder: Path, seed: int) -> tuple[str, list[list[str]]]:
-    """Draw figures 1 and 2; return the lines that include them, and a row for each sentence."""
-    lines, rows = [], []
     for number, title in margins.FIGURES.items():
         if title not in results.titles:
             continue
@@ -181,86 +125,77 @@ def _margins(results: Results, split: str, folder: Path, seed: int) -> tuple[str
             study.modest_committees(study.split(title, seed + run, split), seed + run)
             for run in range(n_runs)
         ]
-        figure, axes = plt.subplots(2, 1, figsize=(8, 7), layout="constrained", sharex=True)
-        measured = {}
+        figure, axes = plt.subplots(
+            1, 2, figsize=(10, 4.2), layout="constrained", sharex=True, sharey=True
+        )
+        measured, lowest = {}, []
         for ax, size in zip(axes, study.SIZES, strict=True):
             pairs = [margins.tuning_pairs(of_sizes[size]) for of_sizes in committees]
-            margins.plot(pairs, ax)
-            ax.set_title(f"{title}, {size} members")
             aucs = results.runs(title, findings.members(size))
+            margins.plot(pairs, dict(zip(METHODS, aucs.mean(axis=0), strict=True)), ax)
+            ax.set_title(f"{title}, {size} members")
+            lowest.append(ax.get_ylim()[0])
             measured[size] = [
                 margins.measure(own, dict(zip(METHODS, test, strict=True)))
                 for own, test in zip(pairs, aucs, strict=True)
             ]
-        name = f"rank_margin_figure_{number}.png"
-        save_figure(figure, folder / name)
-        lines += [f"![Margins on {title}]({name})", ""]
+        axes[1].set_ylabel("")
+        axes[1].set_ylim(bottom=min(lowest))
+        save_figure(figure, folder / f"rank_margin_figure_{number}.png")
         for sentence in margins.SENTENCES:
             if sentence.figure == number:
-                rows.append(_check(sentence, title, measured))
-    return "\n".join(lines), rows
+                rows.append(_check(sentence, measured))
+    return rows
 
 
 def _sentences_table(rows: Sequence[Sequence[str]]) -> str:
     heading = ["figure", "what the paper says", "measure"]
-    heading += [f"true with {size} members" for size in study.SIZES]
-    return table([*heading, "true of the means", "result"], rows)
+    heading += [f"runs, {size} members" for size in study.SIZES]
+    return table([*heading, "means", "result"], rows)
 
 
 def _tally(rows: Sequence[Sequence[str]]) -> str:
     """Count the sentences by their result, which is the last cell, and those true of the means."""
     results = [row[-1] for row in rows]
     counts = {name: results.count(name) for name in ("holds", "does not hold", "undecided")}
-    everywhere = " and ".join(f"{size} members" for size in study.SIZES)
-    n_true = sum(row[-2] == everywhere for row in rows)
+    n_true = sum(row[-2] == "true" for row in rows)
     return (
-        f"{n_true} are true of the means over the runs with both numbers of members; run by run "
-        f"{counts['holds']} hold, {counts['does not hold']} fail, and {counts['undecided']} are "
-        "undecided"
+        f"Of {len(rows)} checks of what the paper says about them, {n_true} are true of the means "
+        f"over the runs; run by run {counts['holds']} hold, {counts['does not hold']} fail and "
+        f"{counts['undecided']} are undecided."
     )
 
 
 def _check(
     sentence: margins.Sentence,
-    title: str,
     measured: Mapping[int, Sequence[Mapping[str, margins.Measures]]],
 ) -> list[str]:
     """Make the row of a sentence: the runs in which it is true, the means, and the result."""
     cells, n_true, of_means = [], [], []
-    for size, runs in measured.items():
+    for runs in measured.values():
         values = [run[sentence.measure] for run in runs]
         n_true.append(sum(map(sentence.is_true, values)))
         means = {name: float(np.mean([own[name] for own in values])) for name in values[0]}
-        if sentence.is_true(means):
-            of_means.append(f"{size} members")
-        texts = (f"{name} {mean:.3f}" for name, mean in means.items())
-        cells.append(f"{n_true[-1]} of {len(runs)} ({', '.join(texts)})")
-    where, result = f"{sentence.figure}, {title}", margins.decide(n_true, len(runs))
-    true_of_means = " and ".join(of_means) or "none"
-    return [where, sentence.text, sentence.measure, *cells, true_of_means, result]
+        of_means.append(sentence.is_true(means))
+        cells.append(f"{n_true[-1]} of {len(runs)}")
+    true_of_means = "true" if all(of_means) else "partly" if any(of_means) else "false"
+    result = margins.decide(n_true, len(runs))
+    return [str(sentence.figure), sentence.text, sentence.measure, *cells, true_of_means, result]
 
 
-def _columns_table(results: Results) -> str:
-    """Make a table of every combiner of the larger and of the strong committee, by data set."""
-    shown = (f"{max(study.SIZES)} Modest", "features", "strong")
-    columns = [column for column in results.columns if column[0] in shown]
-    means, ranks = results.means(columns), results.mean_ranks(columns)
-    overall = means.mean(axis=0)
+def _combiners_table(results: Results) -> str:
+    """Make a table of the combiners: mean AUCs of both committees, tests of the strong one."""
+    tested = findings.friedman_strong(results)
+    modest = f"{max(study.SIZES)} Modest"
     rows = []
-    for j, (committee, combiner) in enumerate(columns):
-        cells = [bold(f"{mean:.3f}", mean == means[i].max()) for i, mean in enumerate(means[:, j])]
-        cells += [
-            bold(f"{overall[j]:.4f}", overall[j] == overall.max()),
-            bold(f"{ranks[j]:.1f}", ranks[j] == ranks.min()),
-        ]
-        rows.append([committee, combiner, *cells])
-    return table(["committee", "combiner", *results.titles, "mean", "rank"], rows)
-
-
-def _difference_figure(tested: FriedmanHolm, path: Path) -> None:
-    figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
-    CriticalDifferenceDisplay(tested).plot(ax)
-    save_figure(figure, path)
+    for i in np.argsort(tested.mean_ranks, kind="stable"):
+        name = tested.methods[i]
+        means = [results.means([(of, name)]).mean() for of in (modest, "strong")]
+        p = "" if name == findings.OURS else f"{tested.adjusted[i]:.4f}"
+        cells = [*(f"{mean:.4f}" for mean in means), f"{tested.mean_ranks[i]:.2f}"]
+        rows.append([name, *cells, bold(p, name in (*tested.better, *tested.worse))])
+    heading = ["combiner", f"mean AUC, {modest}", "mean AUC, strong", "mean rank, strong"]
+    return table([*heading, "Holm p, strong"], rows)
 
 
 def _remarks(results: Results) -> list[str]:
@@ -272,19 +207,14 @@ def _remarks(results: Results) -> list[str]:
     return lines
 
 
-def _deviations(results: Results, split: str) -> str:
-    """Count the printed standard deviations of RankMargin that are smaller than ours."""
-    n = smaller = 0
-    for size in study.SIZES:
-        for title in results.titles:
-            ours = results.runs(title, findings.members(size)[:1]).std(ddof=1)
-            n, smaller = n + 1, smaller + bool(TABLES[size][title][0][1] < ours)
-    return f"{smaller} of {n} ({split})"
-
-
-def _largest_difference(results: Results, size: int) -> str:
-    columns = findings.members(size)
-    differences = results.means(columns) - findings.printed_means(results.titles, size)
-    i, j = np.unravel_index(np.abs(differences).argmax(), differences.shape)
-    where = f"{results.titles[int(i)]}, {METHODS[int(j)]}"
-    return f"{differences[i, j]:+.3f} with {size} members ({where})"
+def _deviations(results: Results) -> str:
+    """Compare the printed standard deviations of RankMargin with ours."""
+    cells = [(size, title) for size in study.SIZES for title in results.titles]
+    printed = np.array([TABLES[size][title][0][1] for size, title in cells])
+    ours = np.array(
+        [results.runs(title, findings.members(size)[:1]).std(ddof=1) for size, title in cells]
+    )
+    return (
+        f"smaller than ours in {(printed < ours).sum()} of {len(cells)} cells (on average "
+        f"{printed.mean():.3f} and {ours.mean():.3f})"
+    )

@@ -35,29 +35,28 @@ SOURCES = {
     "Balance": Source(
         "balance_bin",
         1,
-        "The printed 54.01 % of positives is impossible with 625 rows; left and balanced against "
+        "the printed 54.01 % of positives is impossible with 625 rows; left and balanced against "
         "right has 53.92 %.",
     ),
     "Breast": Source(
         "breast_wisconsin",
         "benign",
-        "683 complete rows of the 699; 9 features, where 16 are printed (16 is the number of "
-        "missing values).",
+        "16 features are printed, which is the number of missing values; the data has 9. We use "
+        "the 683 complete rows.",
     ),
-    "Cleveland": Source("cleveland_bin", 1, "Six missing values are filled with training means."),
-    "Contraceptive": Source("contraceptive_bin", 1, "No use against the two other classes."),
+    "Cleveland": Source("cleveland_bin", 1),
+    "Contraceptive": Source("contraceptive_bin", 1),
     "Hayes": Source(
-        "hayes_roth_bin", 1, "Classes 1 and 2 of the 160 rows: 129, where 132 are printed."
+        "hayes_roth_bin", 1, "132 rows are printed; classes 1 and 2 have 129 of the 160 rows."
     ),
     "Housing": Source(
         "housing_bin",
         1,
-        "Positive is a median value of at most 21.0. All 13 features: the paper does not say "
-        "which one it drops.",
+        "12 features are printed, without the name of the one that is left out; we use all 13.",
     ),
     "Ionosphere": Source("ionosphere", "good"),
     "Liver": Source("liver", 2),
-    "Sonar": Source("sonar", "M", "208 rows, where 260 are printed."),
+    "Sonar": Source("sonar", "M", "260 rows are printed; the data has 208."),
 }
 
 # For each number of members: (mean, standard deviation) of RankMargin, RankBoost and SVM.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from experiments.rank_margin.study import Run
 from margrave.compare import FriedmanHolm, friedman_holm
@@ -59,11 +58,6 @@ class Results:
         at = [self.columns.index(column) for column in columns]
         means: Floats = self.values[:, :, at].mean(axis=1)
         return means
-
-    def mean_ranks(self, columns: Sequence[Column]) -> Floats:
-        """Return the mean rank of some columns over the data sets; 1 is best."""
-        ranks: Floats = np.mean(rankdata(-self.means(columns), axis=1), axis=0)
-        return ranks
 
     def wins(self, first: Column, second: Column) -> int:
         """Count the data sets on which the first column has the larger mean."""

@@ -21,7 +21,7 @@ from experiments._parts import Floats, Ints, Parts, split_rest
 from experiments.rank_margin import study
 from experiments.rank_margin.findings import OURS
 from experiments.rank_margin.paper import Source
-from experiments.rank_margin.results import ALPHA, Column, Results, by_split
+from experiments.rank_margin.results import Results, by_split
 from margrave.compare import FriedmanHolm
 
 N_RUNS = 4
@@ -31,6 +31,7 @@ MODEST = f"{max(study.SIZES)} Modest"
 COMMITTEES = (MODEST, "strong")
 COMBINERS = ("RankMargin", "RankBoost", "SVM", "best member", "mean", "stacking", OURS)
 MEASURES = ("AUC", "average precision", *(f"recall at {level:.0%} FPR" for level in LEVELS))
+SHOWN = ("AUC", "recall at 1% FPR")
 # Every two-class set of `margrave.datasets` with at least 1,000 negatives, and every set of more
 # classes with as many outside its first class; of several versions of a set, the bundled one.
 SETS = {
@@ -142,11 +143,8 @@ def page_values(of_cases: Mapping[str, Results], seed: int) -> dict[str, str]:
         "rare_titles": ", ".join(results.titles),
         "rare_runs": str(results.values.shape[1]),
         "rare_fewest": f"{min(fewest)} to {max(fewest)}",
-        "rare_finding": " ".join(describe(of_cases, committee) for committee in COMMITTEES),
-        "rare_control": OURS,
+        "rare_finding": "\n".join(f"- {describe(of_cases, c)}" for c in COMMITTEES),
         "rare_measures": _measures_table(of_cases),
-        "rare_tests": _tests_table(of_cases),
-        "rare_sets": _sets_table(of_cases),
     }
 
 
@@ -157,10 +155,7 @@ def friedman(results: Results, committee: str) -> FriedmanHolm:
 
 
 def describe(of_cases: Mapping[str, Results], committee: str) -> str:
-    """State who has the best ranks and means, and from whom the default differs."""
-    columns = [(committee, combiner) for combiner in COMBINERS]
-    overall = [results.means(columns).mean(axis=0) for results in of_cases.values()]
-    largest = [COMBINERS[int(means.argmax())] for means in overall]
+    """State who has the best ranks, and from whom the default differs."""
     tested = [friedman(results, committee) for results in of_cases.values()]
     first = [
         name
@@ -171,10 +166,8 @@ def describe(of_cases: Mapping[str, Results], committee: str) -> str:
     worse = [name for own in tested for name in own.worse]
     better = [name for own in tested for name in own.better]
     return (
-        f"In {len(tested)} cases (fractions and measures) of the {committee} committee, the "
-        f"combiners with the best mean rank are {_counts(first)}, and those with the largest mean "
-        f"{_counts(largest)}. By Holm's procedure at α = {ALPHA:g} the default, {OURS}, is "
-        f"significantly better than {_counts(worse)}, and significantly worse than "
+        f"{committee} committee: the best mean rank belongs to {_counts(first)} of {len(tested)} "
+        f"cases. The default is significantly better than {_counts(worse)}, and worse than "
         f"{_counts(better)}."
     )
 
@@ -186,67 +179,16 @@ def _counts(names: Sequence[str]) -> str:
 
 
 def _measures_table(of_cases: Mapping[str, Results]) -> str:
-    """Make a table of the means over the data sets, ± their standard errors over the runs."""
-    rows = []
-    for committee in COMMITTEES:
-        columns = [(committee, combiner) for combiner in COMBINERS]
-        for fraction in FRACTIONS:
-            cells = []
-            for name in MEASURES:
-                results = of_cases[case(fraction, name)]
-                values = results.means(columns)
-                errors = _standard_errors(results, columns)
-                means = values.mean(axis=0)
-                over_sets = np.sqrt((errors**2).sum(axis=0)) / len(errors)
-                cells.append(_cells(means, over_sets))
-            rows += [
-                [committee, f"{fraction:.0%}", combiner, *row]
-                for combiner, *row in zip(COMBINERS, *cells, strict=True)
-            ]
-    return table(["committee", "positives", "combiner", *MEASURES], rows)
-
-
-def _tests_table(of_cases: Mapping[str, Results]) -> str:
-    """Make a table of the mean ranks over the data sets with Holm's p against the default."""
-    rows = []
-    for committee in COMMITTEES:
-        for fraction in FRACTIONS:
-            for name in MEASURES:
-                tested = friedman(of_cases[case(fraction, name)], committee)
-                differ = (*tested.better, *tested.worse)
-                cells = [
-                    f"{rank:.2f}" if own == OURS else bold(f"{rank:.2f} ({p:.3f})", own in differ)
-                    for own, rank, p in zip(
-                        tested.methods, tested.mean_ranks, tested.adjusted, strict=True
-                    )
-                ]
-                friedman_p = f"{tested.p_value:.4f}"
-                rows.append([committee, f"{fraction:.0%}", name, friedman_p, *cells])
-    return table(["committee", "positives", "measure", "Friedman p", *COMBINERS], rows)
-
-
-def _sets_table(of_cases: Mapping[str, Results]) -> str:
-    """Make a table of the AUCs of the strong committee by data set."""
+    """Make a table of the means of the strong committee over the data sets; the largest is bold."""
+    shown = [(name, fraction) for name in SHOWN for fraction in FRACTIONS]
     columns = [("strong", combiner) for combiner in COMBINERS]
-    rows = []
-    for fraction in FRACTIONS:
-        results = of_cases[case(fraction, "AUC")]
-        errors = _standard_errors(results, columns)
-        for title, means, own in zip(results.titles, results.means(columns), errors, strict=True):
-            rows.append([title, f"{fraction:.0%}", *_cells(means, own)])
-    return table(["data set", "positives", *COMBINERS], rows)
-
-
-def _standard_errors(results: Results, columns: Sequence[Column]) -> Floats:
-    """Return the standard error over the runs of each mean, by data set and column."""
-    runs = np.array([results.runs(title, columns) for title in results.titles])
-    errors: Floats = runs.std(axis=1, ddof=1) / np.sqrt(runs.shape[1])
-    return errors
-
-
-def _cells(means: Floats, errors: Floats) -> list[str]:
-    """Format means and their errors; the largest mean is bold."""
-    return [
-        bold(f"{mean:.3f} ± {error:.3f}", mean == means.max())
-        for mean, error in zip(means, errors, strict=True)
+    means = [of_cases[case(fraction, name)].means(columns).mean(axis=0) for name, fraction in shown]
+    rows = [
+        [
+            combiner,
+            *(bold(f"{values[i]:.3f}", values[i] == values.max()) for values in means),
+        ]
+        for i, combiner in enumerate(COMBINERS)
     ]
+    heading = [f"{name} ({fraction:.0%})" for name, fraction in shown]
+    return table(["combiner", *heading], rows)

@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Fractions = tuple[float, float, float]
-"""Fractions of the samples in the training, tuning and test part."""
+"""Fractions of the samples in the training, tuning and test set."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A stratified split into three parts, with features scaled on the training part."""
+    """A stratified split into three parts, with features scaled on the training set."""
 
     X_train: Floats
     y_train: Ints
@@ -30,7 +30,7 @@ class Parts:
 
     @property
     def both(self) -> tuple[Floats, Ints]:
-        """Samples and labels of the training and the tuning part."""
+        """Samples and labels of the training and the tuning set."""
         return (
             np.concatenate([self.X_train, self.X_tune]),
             np.concatenate([self.y_train, self.y_tune]),
@@ -38,7 +38,7 @@ class Parts:
 
 
 def split(X: Floats, y: Ints, seed: int, fractions: Fractions) -> Parts:
-    """Split into training, tuning and test part."""
+    """Split into training, tuning and test set."""
     train, tune, _ = fractions
     X_rest, X_test, y_rest, y_test = train_test_split(
         X, y, train_size=train + tune, stratify=y, random_state=seed
@@ -49,7 +49,7 @@ def split(X: Floats, y: Ints, seed: int, fractions: Fractions) -> Parts:
 def split_rest(
     X_rest: Floats, y_rest: Ints, X_test: Floats, y_test: Ints, seed: int, train: float
 ) -> Parts:
-    """Split the samples that are not in the test part; `train` is the fraction for training."""
+    """Split the samples that are not in the test set; `train` is the fraction for training."""
     X_train, X_tune, y_train, y_tune = train_test_split(
         X_rest, y_rest, train_size=train, stratify=y_rest, random_state=seed
     )

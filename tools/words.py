@@ -59,6 +59,9 @@ ALLOWED = (
     r"cut[ _](?:off|short)",
     r"power cut",
     r"cutoff=",  # of difflib
+    r"pandas\.cut",
+    r"graph cuts?",
+    r"house prices?",
 )
 
 # Whole words only, so that "cut" is not found in "executed" or "clear-cut".

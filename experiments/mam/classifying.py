@@ -60,9 +60,9 @@ class Trial:
     Attributes
     ----------
     error : float
-        Fraction of the test part that is wrong.
+        Fraction of the test set that is wrong.
     seconds : float
-        CPU time to learn, the settings included, and to predict the test part.
+        CPU time to learn, the settings included, and to predict the test set.
     known : float
         The same once the settings are known.
     """
@@ -98,7 +98,7 @@ def trial(model: Any, parts: Parts) -> Trial:
 
 
 def _timed(model: Any, parts: Parts) -> tuple[Ints, float, float]:
-    """Predictions for the test part, and the seconds to train and to predict.
+    """Predictions for the test set, and the seconds to train and to predict.
 
     This is CPU time: on a busy machine the clock would run longer for long computations.
     """

@@ -53,7 +53,7 @@ class Large:
     title, method : str
         Which.
     error : float
-        Fraction of the test part that is wrong; NaN if the time was over the limit.
+        Fraction of the test set that is wrong; NaN if the time was over the limit.
     fit, predict : float
         Seconds of CPU time to learn, the search for settings included, and to predict.
     """
@@ -129,7 +129,7 @@ SETS: Mapping[str, Callable[[int, np.random.Generator], tuple[Floats, Ints]]] = 
 
 
 def draw(title: str, sizes: Sizes, seed: int) -> Parts:
-    """A set of these sizes, its features scaled on the training part."""
+    """A set of these sizes, its features scaled on the training set."""
     X, y = SETS[title](sizes.train + sizes.test, np.random.default_rng(seed))
     return parts(X, y, sizes.train, seed)
 

@@ -242,6 +242,6 @@ def noise_verdict(results: Results) -> str:
             f"{one} is significantly better on {signs.count(1)} and worse on {signs.count(-1)}"
         )
     return (
-        f"With {last:.0%} of the training labels wrong, compared with LR on {len(titles)} data sets, "
-        f"{'; '.join(texts)}."
+        f"With {last:.0%} of the training labels wrong, compared with LR on {len(titles)} data "
+        f"sets, {'; '.join(texts)}."
     )

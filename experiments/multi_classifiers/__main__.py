@@ -69,7 +69,7 @@ def _report(
 ) -> None:
     console.print(
         f"\n[bold]{parts.name}[/bold]: {len(parts.y_train)} training, {len(parts.y_tune)} tuning, "
-        f"{len(parts.y_test)} test samples, seed {seed}. All numbers are for the test part.",
+        f"{len(parts.y_test)} test samples, seed {seed}. All numbers are for the test set.",
         highlight=False,
     )
     console.print(_table(rows, n_members, preference))

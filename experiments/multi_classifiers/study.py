@@ -55,7 +55,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Row:
-    """Results of a member or a combination on the test part."""
+    """Results of a member or a combination on the test set."""
 
     name: str
     auc: float
@@ -101,7 +101,7 @@ def member_rows(parts: Parts, members: list[tuple[str, Any]]) -> list[Row]:
 
 
 def combination_row(parts: Parts, name: str, members: list[tuple[str, Any]]) -> Row:
-    """Fit a combination of the members on the tuning part, and evaluate it."""
+    """Fit a combination of the members on the tuning set, and evaluate it."""
     model = COMBINATIONS[name](members).fit(parts.X_tune, parts.y_tune)
     column = model.classes_.tolist().index(parts.positive)
     positive_scores = model.predict_proba(parts.X_test)[:, column]

@@ -120,7 +120,7 @@ def decide(n_true: Sequence[int], n_runs: int) -> str:
 
 
 def tuning_pairs(outputs: study.Outputs) -> dict[str, CrucialPairs]:
-    """Return the pairs of the tuning part by method, with all scores scaled to [-1, 1]."""
+    """Return the pairs of the tuning set by method, with all scores scaled to [-1, 1]."""
     on_tuning = replace(outputs, test=outputs.tune)
     pairs = {}
     for method in METHODS:
@@ -131,7 +131,7 @@ def tuning_pairs(outputs: study.Outputs) -> dict[str, CrucialPairs]:
 
 
 def measure(pairs: Mapping[str, CrucialPairs], test: Measures) -> dict[str, Measures]:
-    """Compute all measures of one run: of the pairs, and the AUCs on the test part."""
+    """Compute all measures of one run: of the pairs, and the AUCs on the test set."""
     curves = {method: own.cdf(GRID) for method, own in pairs.items()}
     return {
         "tuning AUC": {method: own.auc for method, own in pairs.items()},

@@ -20,7 +20,7 @@ ALPHA = 0.01
 
 @dataclass(frozen=True)
 class Results:
-    """A measure on the test parts of one split: the AUC, or another.
+    """A measure on the test sets of one split: the AUC, or another.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """The protocol: fit members on one part and combiners on a second, and compute AUCs on a third.
 
 There are two committees. *Modest*, the committee of Marrocco et al. (2010): K Modest AdaBoosts
-fitted on the training part, which differ by their initial weights; the combiners are fitted on the
-tuning part. *Strong*: six common classifiers fitted on both parts; the combiners are fitted on
+fitted on the training set, which differ by their initial weights; the combiners are fitted on the
+tuning set. *Strong*: six common classifiers fitted on both parts; the combiners are fitted on
 their out-of-fold predictions (five folds). A combiner is a function of the members' outputs.
 
 The paper does not print the sizes of its parts, so the study runs under several splits.
@@ -31,7 +31,7 @@ from margrave.members import ModestAdaBoostClassifier, RankBoostClassifier
 from margrave.pairs import CrucialPairs
 
 SIZES = (5, 7)
-# Fractions of the training, tuning and test part.
+# Fractions of the training, tuning and test set.
 SPLITS: dict[str, Fractions] = {
     "thirds": (1 / 3, 1 / 3, 1 / 3),
     "50/25/25": (0.5, 0.25, 0.25),
@@ -61,7 +61,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Run:
-    """A measure on the test part of one run, by (committee, combiner)."""
+    """A measure on the test set of one run, by (committee, combiner)."""
 
     split: str
     title: str
@@ -120,7 +120,7 @@ def available(sources: Mapping[str, Source]) -> list[str]:
 
 
 def split(title: str, seed: int, name: str) -> Parts:
-    """Split a data set into training, tuning and test part; `name` is a key of `SPLITS`."""
+    """Split a data set into training, tuning and test set; `name` is a key of `SPLITS`."""
     return _parts.split(*load(SOURCES[title]), seed, SPLITS[name])
 
 
@@ -179,13 +179,13 @@ def on_one_scale(outputs: Outputs) -> tuple[Floats, Floats]:
 
 
 def by_rank_margin(outputs: Outputs, **settings: Any) -> Floats:
-    """Score the test part with a rank-margin committee."""
+    """Score the test set with a rank-margin committee."""
     scores: Floats = rank_margin(outputs, **settings).combined_scores(outputs.test)
     return scores
 
 
 def by_model(outputs: Outputs, fit: Fit) -> Floats:
-    """Score the test part with a classifier fitted on the members' scores."""
+    """Score the test set with a classifier fitted on the members' scores."""
     tune, test = on_one_scale(outputs)
     scores: Floats = fit(tune, outputs.y_tune).decision_function(test)
     return scores
@@ -247,7 +247,7 @@ def auc(scores: Floats, y: Ints) -> float:
 def one_run(
     name: str, title: str, run: int, seed: int, strong: tuple[str, ...], nu: float | str = "cv"
 ) -> Run:
-    """Compute the AUCs on the test part of one split of a data set."""
+    """Compute the AUCs on the test set of one split of a data set."""
     parts = split(title, seed + run, name)
     modest = modest_committees(parts, seed + run)
     committees = {f"{size} Modest": outputs for size, outputs in modest.items()}

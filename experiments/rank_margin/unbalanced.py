@@ -1,8 +1,8 @@
 """Rare positives: the combiners where 1 to 5 % of the training samples are positive.
 
 Marrocco et al. (2010), section 5, propose unbalanced data for future work. Here positives of larger
-data sets are left out of the training and the tuning part until the wanted fraction is left. The
-test part keeps all of its positives, so that few false positives can be counted precisely; in the
+data sets are left out of the training and the tuning set until the wanted fraction is left. The
+test set keeps all of its positives, so that few false positives can be counted precisely; in the
 average precision they are weighted to the wanted fraction. Committees and combiners are those of
 `study`.
 """
@@ -47,7 +47,7 @@ SETS = {
 
 
 def split(title: str, fraction: float, seed: int) -> Parts:
-    """Split a data set into thirds; in training and tuning part `fraction` is positive."""
+    """Split a data set into thirds; in training and tuning set `fraction` is positive."""
     X, y = study.load(SETS[title])
     X_rest, X_test, y_rest, y_test = train_test_split(
         X, y, test_size=1 / 3, stratify=y, random_state=seed
@@ -68,7 +68,7 @@ def thin(y: Ints, fraction: float, seed: int) -> Ints:
 
 
 def measure(scores: Floats, y: Ints, fraction: float) -> dict[str, float]:
-    """Compute every measure on the test part; the recalls at no more false positives than given."""
+    """Compute every measure on the test set; the recalls at no more false positives than given."""
     weight = np.where(y == 1, fraction / y.mean(), (1 - fraction) / (1 - y.mean()))
     fpr, recall, _ = roc_curve(y, scores, drop_intermediate=False)
     values = (

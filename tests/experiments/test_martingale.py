@@ -320,11 +320,7 @@ def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "kulkarni.md").read_text()
     assert "experiments.martingale --quick" in page
-<<<<<<< HEAD
-    assert "| LR | 90.71 |" in page  # the paper's figure, beside ours
-=======
     assert "| LR | 90.71 / " in page  # the number of the paper, beside ours
->>>>>>> papers1
     assert "$" not in page
     assert not re.search(r"\bnan\b", page)
     figures = re.findall(r"\]\((.*?\.png)\)", page)

@@ -245,6 +245,6 @@ def noise_verdict(results: Results) -> str:
             f"{one} is significantly better on {signs.count(1)} and worse on {signs.count(-1)}"
         )
     return (
-        f"With {100 * last:g} % of the training labels wrong, compared with LR on {len(titles)} data "
-        f"sets, {'; '.join(texts)}."
+        f"With {100 * last:g} % of the training labels wrong, compared with LR on {len(titles)} "
+        f"data sets, {'; '.join(texts)}."
     )

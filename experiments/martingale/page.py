@@ -55,7 +55,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         program_ratio=f"{PROGRAM_TIMES[1] / PROGRAM_TIMES[0]:.0f}",
         granularity=tables.granularity(results),
         reproduced_4=sentences.reproduced_in(found, 4),
-        first_rate=f"{plan.rates[0]:.0%}",
-        last_rate=f"{plan.rates[-1]:.0%}",
+        first_rate=f"{100 * plan.rates[0]:g} %",
+        last_rate=f"{100 * plan.rates[-1]:g} %",
         noise=tables.with_noise(results),
     )

@@ -57,7 +57,7 @@ def default_request(results: Results) -> str:
 def _percent(total: Total) -> str:
     """How many fewer or more errors than LR, in per cent."""
     change = total.ratio("LR") - 1
-    return f"{abs(change):.0%} {'fewer' if change < 0 else 'more'}"
+    return f"{100 * abs(change):.0f} % {'fewer' if change < 0 else 'more'}"
 
 
 def by_construction(results: Results) -> str:
@@ -107,10 +107,13 @@ def reproduced(found: Sequence[Claim]) -> str:
 def reproduced_in(found: Sequence[Claim], number: int) -> str:
     """Which of the differences of a table are found, and which have the opposite sign."""
     mine = [claim for claim in found if claim.table == number]
-    names = {
-        sign: listed([f"{one.what} ({one.title})" for one in mine if one.found == sign])
-        for sign in (1, -1)
-    }
+    names = {}
+    for sign in (1, -1):
+        titles: dict[str, list[str]] = {}
+        for claim in mine:
+            if claim.found == sign:
+                titles.setdefault(claim.what, []).append(claim.title)
+        names[sign] = "; ".join(f"{what} ({listed(own)})" for what, own in titles.items()) or "none"
     counts = Counter(claim.found for claim in mine)
     return (
         f"Found here, of {len(mine)} printed differences: {names[1]}. Significant with the "
@@ -201,12 +204,12 @@ def errors_by_levels(results: Results) -> str:
         fewer = sum(on_tuned < few for on_tuned, _ in points)
         better = sum(errors < rate for _, errors in points)
         both = sum(a < few and b < rate for a, b in points)
-        texts.append(f"{name} in {fewer}, {better} and {both}")
+        texts.append(f"{name} {fewer}, {better} and {both}")
     return (
         "The paper reports that the tuned programs have fewer false positives than LR-Tune and "
-        f"also fewer errors. Of {len(levels)} programs here, one for each number of levels, the "
-        "cases with fewer errors than LR-Tune on the tuned class, in total, and both: "
-        f"{'; '.join(texts)}."
+        f"also fewer errors. Here we count, of {len(levels)} programs of each kind, one for each "
+        "number of levels, those with fewer errors than LR-Tune on the tuned class, in total, and "
+        f"both: {'; '.join(texts)}."
     )
 
 
@@ -242,6 +245,6 @@ def noise_verdict(results: Results) -> str:
             f"{one} is significantly better on {signs.count(1)} and worse on {signs.count(-1)}"
         )
     return (
-        f"With {last:.0%} of the training labels wrong, compared with LR on {len(titles)} data "
-        f"sets, {'; '.join(texts)}."
+        f"With {100 * last:g} % of the training labels wrong, compared with LR on {len(titles)} "
+        f"data sets, {'; '.join(texts)}."
     )

@@ -40,7 +40,7 @@ class Sentence:
         The figure.
     text : str
         What the paper says, in other words.
-    measure : {"tuning AUC", "worst 1%", "test AUC", "smallest margin", "distance"}
+    measure : {"tuning AUC", "worst 1 %", "test AUC", "smallest margin", "distance"}
         What it is checked by.
     is_true : callable
         Whether it is true in a run.
@@ -77,7 +77,7 @@ def _svm_is_ahead(values: Measures) -> bool:
 # logarithmic axis enlarges; the paper does not say which.
 SENTENCES = (
     Sentence(1, "The SVM has better margins than RankMargin", "tuning AUC", _svm_is_ahead),
-    Sentence(1, "The SVM has better margins than RankMargin", "worst 1%", _svm_is_ahead),
+    Sentence(1, "The SVM has better margins than RankMargin", "worst 1 %", _svm_is_ahead),
     Sentence(
         1, "The SVM is better than RankMargin on the test data too", "test AUC", _svm_is_ahead
     ),
@@ -135,7 +135,7 @@ def measure(pairs: Mapping[str, CrucialPairs], test: Measures) -> dict[str, Meas
     curves = {method: own.cdf(GRID) for method, own in pairs.items()}
     return {
         "tuning AUC": {method: own.auc for method, own in pairs.items()},
-        "worst 1%": {method: float(own.quantile(0.01)) for method, own in pairs.items()},
+        "worst 1 %": {method: float(own.quantile(0.01)) for method, own in pairs.items()},
         "test AUC": test,
         "smallest margin": {method: own.rank_margin for method, own in pairs.items()},
         "distance": {

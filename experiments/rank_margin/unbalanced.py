@@ -138,7 +138,9 @@ def page_values(of_cases: Mapping[str, Results], seed: int) -> dict[str, str]:
     results = of_cases[case(FRACTIONS[0], "AUC")]
     fewest = [int(split(t, FRACTIONS[0], seed).both[1].sum()) for t in results.titles]
     return {
-        "rare_fractions": "{:.0%}, {:.0%} or {:.0%}".format(*FRACTIONS),
+        "rare_fractions": "{:g}, {:g} or {:g} %".format(
+            *(100 * fraction for fraction in FRACTIONS)
+        ),
         "rare_n_sets": str(len(results.titles)),
         "rare_titles": ", ".join(results.titles),
         "rare_runs": str(results.values.shape[1]),
@@ -190,5 +192,5 @@ def _measures_table(of_cases: Mapping[str, Results]) -> str:
         ]
         for i, combiner in enumerate(COMBINERS)
     ]
-    heading = [f"{name} ({fraction:.0%})" for name, fraction in shown]
+    heading = [f"{name} ({fraction:.0%})".replace("%", " %") for name, fraction in shown]
     return table(["combiner", *heading], rows)

@@ -169,9 +169,9 @@ class TestTotals:
     @pytest.mark.parametrize(
         ("tuned", "kept", "errors"),
         [
-            ((12, 40), "2 of 2 data sets.", "160 errors, 11% fewer"),
-            ((30, 40), "0 of 2 data sets, not on Liver and Iris.", "160 errors, 11% fewer"),
-            ((12, 60), "2 of 2 data sets.", "240 errors, 33% more"),
+            ((12, 40), "2 of 2 data sets.", "160 errors, 11 % fewer"),
+            ((30, 40), "0 of 2 data sets, not on Liver and Iris.", "160 errors, 11 % fewer"),
+            ((12, 60), "2 of 2 data sets.", "240 errors, 33 % more"),
         ],
     )
     def test_the_verdict_on_the_requests(self, tuned, kept, errors):

@@ -169,6 +169,11 @@ def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained)
     assert re.search(r"'fp <= 1%'.*\b299\b", err)
 
 
+def test_a_default_positive_class_is_named_with_the_option_that_changes_it(run, ready, trained):
+    assert "--positive no" in run("steer", trained / "mail.csv", *ASK)[1]
+    assert "--positive" not in run("steer", trained / "mail.csv", *ASK, "--positive", "yes")[1]
+
+
 def test_not_reachable_but_certified_writes_the_model(run, ready, trained, monkeypatch):
     monkeypatch.setattr(request.Outcome, "met", False)
     code, out, _ = run("steer", trained / "mail.csv", *ASK)

@@ -389,6 +389,13 @@ CHANGES = [
 
 
 class TestSharing:
+    def test_the_same_limit_for_another_positive_class_is_another_use(self):
+        X, y = TABLE
+        ledger, (first, second) = Ledger(), np.unique(y)
+        assert certified(begin(X, y, positive=first, ledger=ledger)) is not None
+        assert certified(begin(X, y, positive=second, ledger=ledger)) is None
+        assert certified(begin(X, y, positive=first, ledger=ledger)) is not None
+
     @pytest.mark.parametrize("kind", CHANGES)
     def test_the_same_table_is_used_up_whoever_asks(self, kind):
         ledger = Ledger()

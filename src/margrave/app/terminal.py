@@ -6,6 +6,7 @@ control characters are replaced.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from margrave._messages import format_count, missing_extra, name_class
@@ -93,6 +94,9 @@ def print_outcome(printer: Printer, outcome: Outcome) -> None:
     """Print the outcome of a request: columns, split, matrices, replies and certificate."""
     samples, matrix = outcome.samples, outcome.start.after
     positive = "" if matrix.positive is None else f"; {name_class(matrix.positive)} is positive"
+    if samples.positive is None and len(matrix.classes) == 2:
+        (other,) = (one for one in matrix.classes if one != matrix.positive)
+        positive += f" by default (--positive {shlex.quote(str(other))} changes this)"
     printer.text(
         f"{samples.table.name}: {outcome.n_rows:,} rows, {len(matrix.classes)} classes in "
         f"{samples.target!r}{positive}",

@@ -739,11 +739,14 @@ def plan_request(
 def name_request(plan: Plan, scores: Floats, codes: Codes, confidence: float) -> str:
     """Return a name that requests share if the same tests are made on the same samples.
 
-    These are determined by the scores and classes of the certification set, by the preference and
-    the confidence, and by the tested path, for which its values on the tuning set stand.
+    These are determined by the scores and classes of the certification set, by the preference with
+    its positive class and the confidence, and by the tested path, for which its values on the
+    tuning set stand.
     """
-    samples, wanted = fingerprint(scores, codes), str(plan.preference)
-    return str(joblib.hash((samples, wanted, round(confidence, 9), plan.values)))
+    samples = fingerprint(scores, codes)
+    positive = None if plan.positive is None else plan.classes.index(plan.positive)
+    wanted = (str(plan.preference), positive, round(confidence, 9))
+    return str(joblib.hash((samples, *wanted, plan.values)))
 
 
 def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float = 0.0) -> int:

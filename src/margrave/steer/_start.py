@@ -708,7 +708,7 @@ def _notes(split: TableSplit) -> tuple[str, ...]:
         )
     if split.time is not None:
         notes.append(
-            "the certification set holds the latest samples by time; the guarantee is for the "
-            "period that they cover."
+            "the certification set holds the latest samples by time; the guarantee holds for later "
+            "samples as long as they resemble these."
         )
     return tuple(notes)

@@ -83,7 +83,7 @@ wording: $(VENV)/.test  ## write what the front ends say into tests/wording, aft
 durations: $(VENV)/.typescript $(VENV)/.torch  ## record which tests take long and so run in test-full only
 	@$(PYTEST) -n auto --dist worksteal --full --record-durations
 
-lint: $(VENV)/.test
+lint: $(VENV)/.test  ## style, types, imports and vocabulary
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m tools.words
 
 # With GALLERY=0 the examples of the gallery do not run, and its images are missing.

@@ -55,9 +55,9 @@ LABELS = {
 
 @pytest.fixture(params=NAMES)
 def name(request):
-    needs = catalogue.describe(request.param).needs
-    if needs is not None:
-        pytest.importorskip(request.param)
+    entry = catalogue.describe(request.param)
+    if entry.needs is not None:
+        pytest.importorskip(entry.estimator.partition(".")[0])
     return request.param
 
 
@@ -96,6 +96,7 @@ def test_every_entry_is_described(name):
         "A Risk Minimization",
         "Interactive",
         "a member of the default committee",
+        "not in the papers",
     )
     assert entry.source.startswith(papers)
     made = catalogue.make(name)
@@ -171,11 +172,21 @@ def test_unknown_parameter_of_a_booster(name):
         catalogue.make(name, max_dept=3)
 
 
-@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
+@pytest.mark.parametrize("name", [name for name in NAMES if catalogue.describe(name).needs])
 def test_package_that_is_not_installed(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf"{name!r}.*\b{name}\b.*\bboosters\b"):
+    entry = catalogue.describe(name)
+    package = entry.estimator.partition(".")[0]
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"{name!r}.*\b{package}\b.*\b{entry.needs}\b"):
         catalogue.make(name)
+
+
+def test_a_module_of_a_package_that_is_not_installed(monkeypatch):
+    entry = catalogue.describe("xgboost")
+    entry = dataclasses.replace(entry, estimator="no_such_package.part.Classifier")
+    monkeypatch.setattr(catalogue, "describe", lambda name: entry)
+    with pytest.raises(ImportError, match=r"\bno_such_package\b.*\bboosters\b"):
+        catalogue.make("xgboost")
 
 
 def test_import_brings_no_learning_library():

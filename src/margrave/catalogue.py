@@ -1,4 +1,4 @@
-"""The catalogue: the classifiers of the source papers, by name.
+"""The catalogue: the classifiers of the source papers and of the default committee, by name.
 
 A table lists for each name the class that implements it, its settings, and the section of the
 paper that describes it. `make` imports a class when it is needed, so this module imports no
@@ -34,7 +34,7 @@ class Entry:
     summary : str
         A description in one line.
     source : str
-        The paper and section that describe the method.
+        The paper and section that describe the method, or "not in the papers".
     estimator : str
         The import path of the class, or of the function that makes the classifier.
     needs : str or None
@@ -358,10 +358,11 @@ def _load(entry: Entry) -> Callable[..., Any]:
         loaded: Callable[..., Any] = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         # An installed package that lacks a dependency of its own is another problem: re-raise.
-        if entry.needs is None or error.name != module:
+        package = module.partition(".")[0]
+        if entry.needs is None or error.name != package:
             raise
         feature = f"{entry.name!r} of margrave.catalogue"
-        raise ImportError(missing_extra(feature, module, entry.needs)) from error
+        raise ImportError(missing_extra(feature, package, entry.needs)) from error
     return loaded
 
 

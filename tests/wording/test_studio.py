@@ -95,7 +95,7 @@ def guard_requests():
     yield refused("GET as nobody", other.get("/api/who"))
 
 
-def broken(*_):
+def broken(*_, **__):
     raise RuntimeError
 
 

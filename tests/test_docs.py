@@ -44,6 +44,11 @@ TRAINS = re.compile(r"\.fit\(|from_data\(|bias_variance\(|cross_val_score\(")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d*)?(?:e[-+]?\d+)?")
 
 
+def name_page(page):
+    """Return the path of a page within the documentation; several folders have an index.md."""
+    return page.relative_to(ROOT / "docs").as_posix()
+
+
 # Comparing
 
 
@@ -190,9 +195,13 @@ def in_shell(full, request):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name, marks=pytest.mark.core if page in QUICK else ())
+        pytest.param(
+            page,
+            id=name_page(page),
+            marks=pytest.mark.core if page in QUICK else pytest.mark.full,
+        )
         for page in PAGES
-        if page not in (README, TUTORIAL)
+        if page not in (README, TUTORIAL) and EXAMPLE.search(page.read_text("utf-8"))
     ],
 )
 def test_examples(page, tmp_path, monkeypatch, in_shell):
@@ -213,7 +222,7 @@ def test_examples_of_readme_and_tutorial(tmp_path, monkeypatch, full, in_shell):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name)
+        pytest.param(page, id=name_page(page))
         for page in PAGES
         if page.parent.name in ("tutorials", "howto")
     ],

@@ -185,15 +185,15 @@ def check_table(n: int, limit: float, n_runs: int, seed: int) -> Iterator[str]:
     heads = [f"true rate {100 * rate:g} %" for rate in rates]
     yield f"| checks | level of each | {' | '.join(heads)} |"
     yield "|---" * (2 + len(heads)) + "|"
-    for weeks, level in ((1, DELTA), (1, DELTA / 52), (13, DELTA / 4), (52, DELTA)):
+    for weeks, level in ((1, DELTA), (1, DELTA / WEEKS), (13, DELTA / 4), (WEEKS, DELTA)):
         n_checks = WEEKS // weeks
         found = [alarm_in_a_year(n_checks, weeks * n, limit, rate, level) for rate in rates]
         cells = [f"{fraction:.1%}" for fraction in found]
         yield f"| {n_checks} | {level:.4g} | {' | '.join(cells)} |"
-    for level in (DELTA, DELTA / 52):
+    for level in (DELTA, DELTA / WEEKS):
         found = [alarm_on_all_so_far(n, limit, rate, level, n_runs, seed) for rate in rates]
         cells = [f"{fraction:.1%}" for fraction in found]
-        yield f"| 52, of all samples so far | {level:.4g} | {' | '.join(cells)} |"
+        yield f"| {WEEKS}, of all samples so far | {level:.4g} | {' | '.join(cells)} |"
 
 
 def group_table(n_runs: int, seed: int) -> Iterator[str]:
@@ -234,7 +234,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.certificates", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="runs of each simulation")
     parser.add_argument("--trainings", type=int, default=20, help="runs of the last table")
-    parser.add_argument("--samples", type=int, default=500, help="samples that a week labels")
+    parser.add_argument("--samples", type=int, default=500, help="samples labelled each week")
     parser.add_argument("--limit", type=float, default=0.02, help="the limit that is checked")
     parser.add_argument("--seed", type=int, default=0, help="seed of the simulations")
     options = parser.parse_args(arguments)

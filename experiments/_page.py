@@ -34,6 +34,12 @@ def bold(text: str, yes: bool) -> str:
     return f"**{text}**" if yes else text
 
 
+def listed(texts: Iterable[str]) -> str:
+    """Join texts with commas and "and"; "none" without texts."""
+    *first, last = list(texts) or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure, and close it."""
     figure.savefig(path, dpi=100)

@@ -112,9 +112,8 @@ def test_steps_and_json(run, mails):
     n = record["n"]
     assert n["train"] + n["tune"] + n["certify"] + n["unused"] == n["all"] == 1200
     assert n["tune"] == np.sum(record["start"]["counts"])
-    assert (
-        n["certify"] + n["unused"] > 240
-    )  # two guarantees need more; without "sent" some are equal
+    # Two guarantees need more; without "sent" some are equal.
+    assert n["certify"] + n["unused"] > 240
     assert record["positive"] == "no"
     assert sorted(record["columns"]) == ["links", "sender"]
     texts = [one["preference"]["text"] for one in record["replies"]]

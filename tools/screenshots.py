@@ -11,17 +11,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.studio import address, studio, wait_for_job
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from tools.system import chromium
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
-WIDE, TALL = {"width": 1440, "height": 900}, {"width": 1280, "height": 1100}
-HIGH = {"width": 1280, "height": 1400}
+WIDE = ViewportSize(width=1440, height=900)
+TALL = ViewportSize(width=1280, height=1100)
+HIGH = ViewportSize(width=1280, height=1400)
 
 
-def shot(browser: Browser, url: str, name: str, ready: str, size: dict[str, int] = TALL) -> Page:
+def shot(browser: Browser, url: str, name: str, ready: str, size: ViewportSize = TALL) -> Page:
     """Open an address, wait until something is there, and keep a picture."""
-    page = browser.new_page(viewport=size, reduced_motion="reduce", color_scheme="light")  # type: ignore[arg-type]
+    page = browser.new_page(viewport=size, reduced_motion="reduce", color_scheme="light")
     page.goto(url)
     page.wait_for_selector(ready)
     page.wait_for_load_state("networkidle")
@@ -51,7 +52,7 @@ def steer(browser: Browser, url: str) -> None:
     page.screenshot(path=IMAGES / "studio-matrix.png")
     press(page, "Apply", ".reply-head >> text=met")
     edit(page, "spam", "nonspam", "5%")
-    page.set_viewport_size(HIGH)  # type: ignore[arg-type]
+    page.set_viewport_size(HIGH)
     press(page, "Apply", ".alternatives")
     page.screenshot(path=IMAGES / "studio-alternatives.png")
     press(page, "Go back", ".trail-line-here [data-step='1']")

@@ -84,7 +84,7 @@ def find_words(text: str) -> Iterator[tuple[int, str, str]]:
 def repository_files() -> Iterator[Path]:
     """Yield the files of the repository that people read."""
     listed = subprocess.run(
-        ["git", "ls-files"],  # noqa: S607
+        ["git", "ls-files"],  # noqa: S607 - git of the path
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in listed:
@@ -105,7 +105,7 @@ def main(paths: Iterable[Path]) -> int:
             n_found += 1
     if n_found:
         print(f"{n_found} words to replace; tools/words.py has the list, and what it allows.")
-    return n_found > 0
+    return int(n_found > 0)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from experiments._page import versions, write_page
+from experiments._page import listed, versions, write_page
 from experiments.mam import figures, sentences, tables
 from experiments.mam.artificial import BAYES, CELLS
 from experiments.mam.coverage import N_HELD_OUT, N_PROBES
@@ -41,7 +41,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         errors=tables.errors(results),
         gaps=sentences.gaps(results),
         n_monte_carlo=plan.n_monte_carlo,
-        bins=sentences.listed([str(bins) for bins in plan.bins]),
+        bins=listed([str(bins) for bins in plan.bins]),
         n_ordinal=plan.n_ordinal,
         n_widths=len(RIDGE_WIDTHS),
         peer=sentences.peer(),

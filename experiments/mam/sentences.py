@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from experiments._page import listed
 from experiments.mam.classifying import MAM, OTHERS, PRINTED, SVM
 from experiments.mam.data import ORDINAL as ORDINAL_SETS
 from experiments.mam.data import RAETSCH, missing
@@ -27,13 +26,6 @@ from margrave.compare import FriedmanHolm
 CONFIRMED, NOT_CONFIRMED, UNDECIDED = "confirmed", "not confirmed", "undecided"
 _COMPARED = (RANKER, KERNEL_RIDGE)
 _BY_SIGN = {1: CONFIRMED, 0: NOT_CONFIRMED, -1: f"{NOT_CONFIRMED}, the difference is negative"}
-
-
-def listed(names: Sequence[str]) -> str:
-    """A, b and c."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def verdicts(results: Results) -> list[str]:
@@ -110,10 +102,7 @@ def time(results: Results) -> str:
     )
     found = CONFIRMED if len(slower) == len(OTHERS) else f"{CONFIRMED} against {listed(slower)}"
     if slower and len(known) < len(OTHERS):
-        found += (
-            " if the search for settings counts; without it, only against "
-            f"{listed(known) or 'none'}"
-        )
+        found += f" if the search for settings counts; without it, only against {listed(known)}"
     times = listed([f"{results.times(other, MAM):.2g} times ({other})" for other in OTHERS])
     return (
         '"Reduces the required amount of … computation time": '
@@ -205,7 +194,7 @@ def large_gaps(results: Results) -> str:
             found.append(f"{gap} on {title}")
     return (
         "The error of the best form of MAM minus that of the best other method, in points ± one "
-        f"standard error, as if they were tested on different samples: {listed(found) or 'none'}."
+        f"standard error, as if they were tested on different samples: {listed(found)}."
     )
 
 

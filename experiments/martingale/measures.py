@@ -156,10 +156,9 @@ def granularity(title: str, seed: int, n_levels: int) -> dict[str, Evaluation]:
     data = parts(title, seed)
     program = models.martingale(None, n_levels, seed).fit(data.X_train, data.y_train)
     false_alarms = ((data.y_tune == 0) & (program.predict(data.X_tune) == 1)).sum()
-    found = {}
     wanted_fp = fewer(int(false_alarms))
     root = models.tuned(program, wanted_fp, data.X_tune, data.y_tune, granularity="root")
-    found["I-ROOT"] = Evaluation.of(root, data.X_test, data.y_test)
+    found = {"I-ROOT": Evaluation.of(root, data.X_test, data.y_test)}
     for which in ("all", "select"):
         seen: list[NodeRequest] = []
 
@@ -186,10 +185,7 @@ def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcom
     program = models.martingale(None, size.n_levels, seed).fit(X, y)
     adaptive = models.adaptive(None, size.n_levels, seed).fit(X, y)
     tunings: list[tuple[Any, dict[str, Tune]]] = [
-        (
-            TunableLogistic().fit(X, y),
-            {"LR-Tune": by_default},
-        ),
+        (TunableLogistic().fit(X, y), {"LR-Tune": by_default}),
         (program, {"MB-Tune quick, any gain": by_default}),
         (adaptive, {"AMB-Tune quick": by_default}),
     ]
@@ -200,11 +196,8 @@ def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcom
     }
 
 
-def freezing_level(title: str, seed: int, n_levels: int) -> tuple[float, int, int]:
-    """ε, the smallest power of ten that freezes more than nodes of one class.
-
-    Returns ε, and the numbers of learners without freezing and with it.
-    """
+def freezing_level(title: str, seed: int, n_levels: int) -> float:
+    """Return ε, the smallest power of ten that freezes more than nodes of one class."""
     data = parts(title, seed)
 
     def n_learners(epsilon: float | None) -> int:
@@ -212,8 +205,5 @@ def freezing_level(title: str, seed: int, n_levels: int) -> tuple[float, int, in
         return len(program.fit(data.X_train, data.y_train).learners_)
 
     free = n_learners(None)
-    for power in range(-3, 4):
-        frozen = n_learners(10.0**power)
-        if frozen < free:
-            return 10.0**power, free, frozen
-    return 10.0**power, free, frozen
+    powers = [10.0**power for power in range(-3, 4)]
+    return next((epsilon for epsilon in powers if n_learners(epsilon) < free), powers[-1])

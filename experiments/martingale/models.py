@@ -46,8 +46,6 @@ class Evaluation:
     ----------
     right, size : tuple of int
         Number of samples of each class that it predicts correctly, and in all.
-    n_learners : int
-        Number of its learners.
     met : bool or None
         Whether it meets its request on the tuning set; None without a request.
     n_requested : int
@@ -56,7 +54,6 @@ class Evaluation:
 
     right: tuple[int, ...]
     size: tuple[int, ...]
-    n_learners: int = 1
     met: bool | None = None
     n_requested: int = 0
 
@@ -65,12 +62,10 @@ class Evaluation:
         """Evaluate a model."""
         k = int(y.max()) + 1
         right = np.bincount(y[model.predict(X) == y], minlength=k)
-        learners = getattr(model, "learners_", getattr(model, "estimators_", (model,)))
         tuning = getattr(model, "tuning_", None)
         return cls(
             tuple(right.tolist()),
             tuple(np.bincount(y, minlength=k).tolist()),
-            len(learners),
             None if tuning is None else bool(tuning.met),
             n_requested,
         )
@@ -82,10 +77,6 @@ class Evaluation:
     def of_class(self, c: int) -> float:
         """Accuracy on a class, in %."""
         return 100 * self.right[c] / self.size[c]
-
-    def of_rest(self, c: int) -> float:
-        """Accuracy on the other classes, in %."""
-        return 100 * (sum(self.right) - self.right[c]) / (sum(self.size) - self.size[c])
 
     @property
     def overall(self) -> float:

@@ -37,7 +37,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         default_request=sentences.default_request(results),
         best_of_all=sentences.best_of_all(results),
         noise_verdict=sentences.noise_verdict(results),
-        epsilon=f"{results.frozen.epsilon:g}",
+        epsilon=f"{results.freeze:g}",
         program_met=sentences.program_met(),
         program=tables.program(results),
         by_construction=sentences.by_construction(results),

@@ -57,13 +57,11 @@ class Outcome:
         The number of errors in it on the test set at the requested rate, and the standard error of
         that number, for a model that meets the request on the tuning set exactly. Its rate is not
         known to be 0 if none are requested: for the error it is (k + 1) / (n + 2).
-    met, more : bool
-        On the tuning set: whether the tuned model meets the request, and whether it makes more
-        errors in total than the untuned learner with its threshold moved.
-    tuned, threshold, logistic : tuple of int
-        Errors on the test set in the requested and in the other cell: of the tuned model, of the
-        untuned learner with its threshold moved, and of a logistic regression with its threshold
-        moved.
+    met : bool
+        Whether the tuned model meets the request on the tuning set.
+    tuned, logistic : tuple of int
+        Errors on the test set in the requested and in the other cell: of the tuned model, and of a
+        logistic regression with its threshold moved.
     at_equal_count : dict of str to float
         Errors of rivals in the other cell, at the tuned model's count in the requested one.
     control : float
@@ -75,9 +73,7 @@ class Outcome:
     wanted: float
     error: float
     met: bool
-    more: bool
     tuned: tuple[int, int]
-    threshold: tuple[int, int]
     logistic: tuple[int, int]
     at_equal_count: dict[str, float]
     control: float
@@ -161,18 +157,14 @@ def outcomes(
         # The rate of a model with so many errors on the tuning set is uncertain, too.
         rate = (request.most + 1) / (n + 2)
         error = np.sqrt(n_test * rate * (1 - rate) * (1 + n_test / n))
-        moved, tuning_errors = {}, {}
-        for name, rival in (("start", model), ("LR", plain)):
-            tuning_scores = score(rival, data.X_tune)
-            chosen = threshold(tuning_scores, data.y_tune, request)
-            moved[name] = request.counts(data.y_test, test_scores[name] > chosen)
-            tuning_errors[name] = sum(request.counts(data.y_tune, tuning_scores > chosen))
-        control = other_errors(test_scores["LR"], data.y_test, request, moved["LR"][0])
+        moved = threshold(score(plain, data.X_tune), data.y_tune, request)
+        logistic = request.counts(data.y_test, test_scores["LR"] > moved)
+        control = other_errors(test_scores["LR"], data.y_test, request, logistic[0])
         for name, tune in tunings.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NotMetWarning)  # it is counted
                 tuned = tune(model, request, data)
-            own, other = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
+            own, _ = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
             counts = request.counts(data.y_test, tuned.predict(data.X_test) == 1)
             at_equal_count = {
                 rival: other_errors(scores, data.y_test, request, counts[0])
@@ -184,10 +176,8 @@ def outcomes(
                     request.most * n_test / n,
                     float(error),
                     own <= request.most,
-                    own + other > tuning_errors["start"],
                     counts,
-                    moved["start"],
-                    moved["LR"],
+                    logistic,
                     at_equal_count,
                     control,
                 )

@@ -19,15 +19,6 @@ Of = Callable[[Evaluation], float]
 
 
 @dataclass(frozen=True)
-class Frozen:
-    """ε, and how many learners a program on the pictured data set has without and with it."""
-
-    epsilon: float
-    free: int
-    left: int
-
-
-@dataclass(frozen=True)
 class Gap:
     """The mean of paired differences over the splits, and its standard error."""
 
@@ -59,24 +50,24 @@ class Results:
         What was run.
     seed : int
         The seed of the first split.
-    frozen : Frozen
-        The level of freezing.
+    freeze : float
+        The level ε of freezing.
     found : dict
         The findings.
     """
 
     plan: Plan
     seed: int
-    frozen: Frozen
+    freeze: float
     found: dict[tuple[str, str], list[Any]]
 
     @classmethod
-    def of(cls, plan: Plan, seed: int, frozen: Frozen, runs: Iterable[Found]) -> Results:
+    def of(cls, plan: Plan, seed: int, freeze: float, runs: Iterable[Found]) -> Results:
         """Put findings, which come in any order, into their places."""
         found: dict[tuple[str, str], list[Any]] = {}
         for part, title, _, what in sorted(runs, key=lambda run: run[:3]):
             found.setdefault((part, title), []).append(what)
-        return cls(plan, seed, frozen, found)
+        return cls(plan, seed, freeze, found)
 
     def titles(self, part: str) -> list[str]:
         """The data sets of a measure, in the order of the paper."""
@@ -128,8 +119,3 @@ def overall(evaluation: Evaluation) -> float:
 def on_class(c: int) -> Of:
     """Accuracy on a class, in %."""
     return lambda evaluation: evaluation.of_class(c)
-
-
-def on_rest(c: int) -> Of:
-    """Accuracy on the other classes, in %."""
-    return lambda evaluation: evaluation.of_rest(c)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from experiments._page import listed
 from experiments.martingale import choice, tables
 from experiments.martingale.claims import Claim, favoured_fractions, implied_fractions
 from experiments.martingale.data import favoured
@@ -24,13 +25,6 @@ from experiments.martingale.results import Gap, Results, on_class, overall
 
 ENSEMBLES = ("random forest", "gradient boosting")
 OWN = ("LR", "MB", "AMB", "MB-Tune")
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Join texts with commas and "and"; "none" without texts."""
-    if len(texts) < 2:
-        return texts[0] if texts else "none"
-    return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def describe_gap(gap: Gap) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata, wilcoxon
 
+from experiments._page import listed
 from experiments.rank_margin import study
 from experiments.rank_margin.paper import BOLD, METHODS, TABLES
 from experiments.rank_margin.results import ALPHA, Column, Floats, Results
@@ -139,9 +140,9 @@ def describe_choice(of_splits: Mapping[str, Results]) -> str:
     """State how the leading split was chosen."""
     lead = leading_split(of_splits)
     near = {split: mean_distance(results) for split, results in of_splits.items()}
-    others = join(f"{near[split]:.3f} with {split}" for split in of_splits if split != lead)
+    others = listed(f"{near[split]:.3f} with {split}" for split in of_splits if split != lead)
     return (
-        f"Of {join(study.FULL)}, the splits that we ran with every combiner, this page shows "
+        f"Of {listed(study.FULL)}, the splits that we ran with every combiner, this page shows "
         f"{lead}, because its AUCs of RankMargin are nearer to the printed ones. Their mean "
         f"distance is {near[lead]:.3f} ({others}). We chose it after we had seen the test AUCs, "
         "and no p-value accounts for that."
@@ -195,13 +196,13 @@ def describe_other_splits(of_splits: Mapping[str, Results]) -> str:
     for rival in RIVALS:
         n_wins = [compare(of_splits[split], size, rival).n_wins for split, size in others]
         wins.append(f"than {rival} on {min(n_wins)} to {max(n_wins)}")
-    names = join(split for split in of_splits if split != lead)
+    names = listed(split for split in of_splits if split != lead)
     by_holm, by_wilcoxon = (
         _differences(of_splits, others, attribute) for attribute in ("outcome", "outcome_of_pair")
     )
     with_c = _differences(of_splits, cases, "outcome", study.OTHER_SVM)
     return (
-        f"With the other splits ({names}) RankMargin has a larger mean {join(wins)} of "
+        f"With the other splits ({names}) RankMargin has a larger mean {listed(wins)} of "
         f"{len(of_splits[lead].titles)} data sets. In these {len(others)} cases Holm's procedure "
         f"finds {by_holm}, and Wilcoxon's test finds {by_wilcoxon}. With C = 1 in the SVM, Holm's "
         f"procedure finds, in the {len(cases)} cases of all splits, {with_c}."
@@ -229,7 +230,7 @@ def _differences(
                 texts.append(
                     f"RankMargin {outcome} than {rival} in {len(where)} ({'; '.join(where)})"
                 )
-    return join(texts) if texts else "no significant difference"
+    return listed(texts) if texts else "no significant difference"
 
 
 def describe_readings(results: Results) -> str:
@@ -251,7 +252,7 @@ def describe_readings(results: Results) -> str:
             for of_sizes in zip(*columns, strict=True)
         ]
     members_text, features_text = (
-        join(f"{near[rival][i]:.3f} ({rival})" for rival in RIVALS) for i in range(2)
+        listed(f"{near[rival][i]:.3f} ({rival})" for rival in RIVALS) for i in range(2)
     )
     return (
         f"As combiners of the members, they are on average {members_text} from the printed AUCs; "
@@ -265,8 +266,8 @@ def describe_features(results: Results) -> str:
     own = members(size)[0]
     wins = [results.wins(("features", f"{rival}, features"), own) for rival in RIVALS]
     return (
-        f"{join(RIVALS)} without members, fitted on the features of the training and the tuning "
-        f"part together, have a larger mean AUC than RankMargin with {size} members on "
+        f"{listed(RIVALS)} without members, fitted on the features of the training and the tuning "
+        f"set together, have a larger mean AUC than RankMargin with {size} members on "
         f"{_both(wins)} of {len(results.titles)} data sets."
     )
 
@@ -286,9 +287,9 @@ def describe_strong(split: str, results: Results) -> str:
     verb = "have" if len(first) > 1 else "has"
     own = "" if OURS in first else f" (the default: {ranks[OURS]:.2f})"
     return (
-        f"With {split}, {join(first)} {verb} the best mean rank, {best:.2f}{own}. The default is "
-        f"significantly better than {join(tested.worse)} and significantly worse than "
-        f"{join(tested.better)}."
+        f"With {split}, {listed(first)} {verb} the best mean rank, {best:.2f}{own}. The default is "
+        f"significantly better than {listed(tested.worse)} and significantly worse than "
+        f"{listed(tested.better)}."
     )
 
 
@@ -306,16 +307,8 @@ def describe_committees(results: Results) -> str:
     )
 
 
-def join(texts: Iterable[str]) -> str:
-    """Join texts with commas and "and"; "none" without texts."""
-    every = list(texts)
-    if len(every) < 2:
-        return every[0] if every else "none"
-    return f"{', '.join(every[:-1])} and {every[-1]}"
-
-
 def _both(numbers: Iterable[int]) -> str:
-    return join(map(str, numbers))
+    return listed(map(str, numbers))
 
 
 def _n_different(found: Sequence[Comparison], *, pair: bool = False) -> int:

@@ -69,10 +69,6 @@ class Results:
         checks = [run.meta_des for run in self.runs if run.title in chosen and run.meta_des]
         return reduce(add, checks)
 
-    def n_classes(self, title: str) -> int:
-        """Return the number of classes of a set."""
-        return next(run.n_classes for run in self.runs if run.title == title)
-
     def accuracy(self, name: str, title: str) -> float:
         """Compute the accuracy of a method of ours, or of a reference, on a set."""
         runs = [run for run in self.runs if run.title == title]

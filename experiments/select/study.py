@@ -53,8 +53,6 @@ class Run:
         The data set.
     split : int
         Its number.
-    n_classes : int
-        Its classes.
     by : dict
         Counts by method.
     references : dict
@@ -65,7 +63,6 @@ class Run:
 
     title: str
     split: int
-    n_classes: int
     by: dict[str, MethodCounts]
     references: dict[str, int]
     meta_des: MetaCheck | None
@@ -78,8 +75,7 @@ def one_run(title: str, split: int, seed: int, python: Path | None) -> Run:
         peer = None if python is None else theirs(tables, python)
         by = compared(tables, None if peer is None else peer.predictions)
         meta_des = None if peer is None else check(tables, peer)
-        n_classes = tables.parts_query.shape[2]
-        return Run(title, split, n_classes, by, references(tables), meta_des)
+        return Run(title, split, by, references(tables), meta_des)
 
 
 def all_runs(plan: Plan, seed: int, n_jobs: int, python: Path | None) -> Iterator[Run]:

@@ -479,9 +479,9 @@ def test_a_damaged_gzip_file_in_another_encoding(saved, encoding, kept):
 
 
 @given(st.binary(min_size=1), st.binary(), st.integers(0, 40))
-def test_no_gzip_file_does_more_than_be_refused(tmp_path_factory, data, behind, truncated):
+def test_no_gzip_file_does_more_than_be_refused(tmp_path_factory, data, behind, n_missing):
     path = tmp_path_factory.mktemp("bytes") / "t.csv.gz"
-    path.write_bytes(gzip.compress(data, mtime=0)[: -truncated or None] + behind)
+    path.write_bytes(gzip.compress(data, mtime=0)[: -n_missing or None] + behind)
     for options in ({}, {"encoding": "cp1252"}, {"encoding": "utf-16", "decimal": ","}):
         try:
             frame = read_table(path, **options)

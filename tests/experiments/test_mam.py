@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from experiments._page import listed
 from experiments.mam import (
     artificial,
     classifying,
@@ -437,7 +438,7 @@ class TestSentences:
         assert "78 %" in sentences.section_5(results)
 
     def test_sets_in_bins(self):
-        both = sentences.listed([ordering.LINEAR, ordering.KERNEL_RIDGE])
+        both = listed([ordering.LINEAR, ordering.KERNEL_RIDGE])
         assert "8 of 8" in sentences.order(_results())
         found = sentences.binned(_results())
         assert both in found

@@ -29,7 +29,7 @@ from experiments.martingale.requests import (
     threshold,
     with_gain,
 )
-from experiments.martingale.results import Frozen, Gap, Results, overall
+from experiments.martingale.results import Gap, Results, overall
 
 from margrave.martingale import TunableLogistic
 
@@ -141,7 +141,7 @@ class TestReferee:
 
 def outcome(cell="fp", wanted=10.0, error=3.0, tuned=(12, 40), at=(50.0, 45.0, 44.0)):
     rivals = dict(zip(("start", "LR", "forest"), at, strict=True))
-    return Outcome(cell, wanted, error, True, False, tuned, (9, 60), (8, 55), rivals, 54.0)
+    return Outcome(cell, wanted, error, True, tuned, (8, 55), rivals, 54.0)
 
 
 class TestTotals:
@@ -180,7 +180,7 @@ class TestTotals:
             for title in ("Liver", "Iris")
             for split in range(2)
         ]
-        results = Results.of(study.QUICK, 0, Frozen(1.0, 2, 1), runs)
+        results = Results.of(study.QUICK, 0, 1.0, runs)
         text = sentences.default_request(results)
         assert kept in text
         assert errors in text
@@ -198,9 +198,8 @@ class TestOutcomes:
         assert found
         assert all(one.met for one in found)
         # The learner is the logistic regression here.
-        assert all(one.threshold == one.logistic for one in found)
         assert all(one.at_equal_count["start"] == one.at_equal_count["LR"] for one in found)
-        close = [abs(one.tuned[0] - one.threshold[0]) <= 1 for one in found]
+        close = [abs(one.tuned[0] - one.logistic[0]) <= 1 for one in found]
         assert all(close)
 
     def test_requests_to_two_classes_of_three(self):
@@ -214,7 +213,7 @@ class TestOutcomes:
             parts, model, forest = self.small(title)
             found = outcomes(parts, model, forest, choice.RULES)
             for rule in list(choice.RULES)[:4]:
-                assert all(one.met and not one.more for one in found[rule])
+                assert all(one.met for one in found[rule])
 
     def test_the_chosen_rule_is_compared_with_the_default(self):
         default = signature(TunableLogistic.tune).parameters["min_gain"].default
@@ -237,9 +236,9 @@ class TestOutcomes:
 
 
 class TestMeasures:
-    def test_accuracies_are_of_a_class_of_the_rest_and_of_all(self):
+    def test_accuracies_are_of_a_class_and_of_all(self):
         evaluation = Evaluation(right=(8, 3), size=(10, 4))
-        assert (evaluation.of_class(0), evaluation.of_rest(0)) == (80, 75)
+        assert evaluation.of_class(0) == 80
         assert evaluation.overall == pytest.approx(100 * 11 / 14)
         assert evaluation.errors(1) == 1
 
@@ -261,9 +260,14 @@ class TestMeasures:
         assert 0 < found["I-SELECT"].n_requested <= found["I-ALL"].n_requested <= 6
 
     def test_the_level_of_freezing_freezes(self):
-        epsilon, free, left = measures.freezing_level("Liver", 0, 5)
-        assert left < free <= 15
+        epsilon = measures.freezing_level("Liver", 0, 5)
         assert np.log10(epsilon) == round(np.log10(epsilon))
+        parts = data.parts("Liver", 0)
+        free, frozen = (
+            models.martingale(None, 5, 0, level).fit(parts.X_train, parts.y_train)
+            for level in (None, epsilon)
+        )
+        assert len(frozen.learners_) < len(free.learners_) <= 15
 
     def test_noise_turns_the_labels_it_says_and_more_at_a_higher_rate(self):
         y = np.arange(100) % 2
@@ -283,7 +287,7 @@ class TestArithmetic:
             )
             for split, (one, two) in reversed(list(enumerate(zip(first, second, strict=True))))
         ]
-        return Results.of(study.QUICK, 0, Frozen(1.0, 2, 1), runs)
+        return Results.of(study.QUICK, 0, 1.0, runs)
 
     def test_runs_come_in_any_order(self):
         results = self.results([10, 20, 30], [1, 2, 3])

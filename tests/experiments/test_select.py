@@ -289,7 +289,7 @@ def _results(apart=0, tied=10, slower=4.0, vote=60, single=65, *, peer=True):
         right = {comparing.VOTE: vote, comparing.SINGLE: single, comparing.ORACLE: 95}
         fitted = replace(by["meta-des"], apart=Counter())
         check = MetaCheck(50, 5, 2, 1e-12, fitted) if peer else None
-        runs.append(study.Run(title, 0, 2 if title == "pima" else 7, by, right, check))
+        runs.append(study.Run(title, 0, by, right, check))
     size = replace(study.QUICK.size, n_query=100)
     plan = study.Plan(("pima", "segment"), 1, size)
     theirs = _timing(slower / 2, queries=50) if peer else None

@@ -433,7 +433,7 @@ def test_the_next_version_is_written_from_the_template(tmp_path, folder):
 
 
 CHANGED = ("users", "tables", "dialogs", "steps")
-# On SQLite, a table is made again to change one of its columns.
+# On SQLite, a table is created again to change one of its columns.
 NEXT = f'''
 import sqlalchemy as sa
 from alembic import op

@@ -43,7 +43,7 @@ N_LEVELS = 20
 
 @dataclass(frozen=True)
 class Certainty:
-    r"""How far some predictions can be trusted.
+    r"""Bounds on the errors of some predictions.
 
     All numbers are probabilities over new samples. They are not the probability that a single
     prediction is wrong: each concerns all predictions with at least the same margin.

@@ -1,7 +1,8 @@
 """The ledger: which part of the error probability δ of certification data is used, and by what.
 
 Choosing among ten certified candidates on the same samples breaks a guarantee at δ = 5 % in 8 to
-34 % of the cases, by their number and correlation (``python -m benchmarks.certificates``).
+34 % of the cases: it depends on the number of samples and on how the candidates are correlated
+(``python -m benchmarks.certificates``).
 Therefore each certificate uses a part of δ, whatever its outcome: the first one uses all of it, so
 that a second one is refused; or it uses a half, the next one a quarter, and so on. The account
 belongs to the rows of a table, not to one dialog on them: another seed draws another certification
@@ -229,7 +230,7 @@ class Ledger:
     Each dialog has a ledger of its own unless you pass one. Pass the same ledger to all dialogs on
     your data, so that they cannot certify on the same rows again and again.
 
-    The ledger recognizes data by the values of their rows. Data do not become new if you reorder
+    The ledger recognises data by the values of their rows. Data do not become new if you reorder
     the rows, or the columns of a data frame; if you add, leave out or repeat rows; or if you change
     the seed. Other features do not make them new either, if `table` of :meth:`Dialog.from_data` is
     the complete table. If you add, remove or recode a column of that table, or change `target`, the

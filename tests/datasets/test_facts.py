@@ -14,7 +14,7 @@ from margrave.datasets._facts import LICENCES, PACKAGE, all_facts
 
 FACTS = all_facts()
 BUNDLED = [facts for facts in FACTS.values() if facts.bundled]
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "datasets.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "datasets.md"
 
 
 def packaged(facts):

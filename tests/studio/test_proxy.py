@@ -21,7 +21,7 @@ from tests.studio.page_parts import Name, button
 from tests.studio.running import Studio
 from tests.studio.serving import Client
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "studio.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "team.md"
 HOST = "studio.localhost"  # which Chromium finds on this machine without a name server
 TOKEN = "a-token-for-tests"  # noqa: S105
 SECONDS = 20

@@ -133,7 +133,7 @@ class Groups:
     limit : float
         The guaranteed rate.
     spread : float
-        The standard deviation between the means of the groups, as a part of that of all scores.
+        The standard deviation of the means of the groups, as a fraction of that of all scores.
     """
 
     n_groups: int

@@ -38,7 +38,7 @@ def edit(page: Page, true: str, predicted: str, limit: str) -> None:
 
 
 def press(page: Page, name: str, shown: str) -> None:
-    """Press a button, and wait until something is there."""
+    """Press a button, and wait until the page shows what the selector names."""
     page.get_by_role("button", name=name, exact=True).first.click()
     page.wait_for_selector(shown)
     page.wait_for_load_state("networkidle")

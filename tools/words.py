@@ -84,7 +84,7 @@ def find_words(text: str) -> Iterator[tuple[int, str, str]]:
 def repository_files() -> Iterator[Path]:
     """Yield the files of the repository that people read."""
     listed = subprocess.run(
-        ["git", "ls-files"],  # noqa: S607 - git of the path
+        ["git", "ls-files"],  # noqa: S607 - whichever git is installed
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in listed:

@@ -204,9 +204,9 @@ class LearningCurve:
         The slope of the curve.
     """
 
-    intercept: float = 2.0
-    slope: float = _SLOPE
-    effect: float = _EFFECT
+    intercept: float
+    slope: float
+    effect: float
 
     def recall(self, rates: Floats, n_limited: float, n_other: float) -> Floats:
         """Return the recall of the other class at error rates of the limited class."""
@@ -235,6 +235,10 @@ class LearningCurve:
         measured = (at_large - at_small) / (small_spread - large_spread)
         effect = max(_WEIGHT * measured + (1 - _WEIGHT) * _EFFECT, 0.0)
         return cls(float(at_large + effect * large_spread), float(max(slope, 0.1)), float(effect))
+
+
+TYPICAL = LearningCurve(2.0, _SLOPE, _EFFECT)
+"""The curve that is assumed where none can be measured."""
 
 
 def _spread(n_limited: float, n_other: float) -> float:

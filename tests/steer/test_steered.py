@@ -63,7 +63,7 @@ def test_fit_keeps_to_the_preference_with_a_guarantee(guaranteed):
     certificate = guaranteed.certificate_
     assert certificate.preference == "fn <= 20%"
     assert certificate.confidence == 0.8
-    assert certificate.confusion.n == N // 5
+    assert 0.9 * N // 5 <= certificate.confusion.n <= N // 5
     (guarantee,) = certificate.guarantees
     assert guarantee.rate < guarantee.limit == 0.2
     assert guaranteed.classes_.tolist() == ["ham", "spam"]
@@ -403,7 +403,8 @@ def test_a_new_certificate_on_fresh_samples(guaranteed):
     before = guaranteed.certificate_
     model = guaranteed.recertify(fresh, labels)
     assert guaranteed.certificate_ is before
-    assert model.certificate_.confusion == model.confusion(fresh, labels)
+    whole = model.confusion(fresh, labels)
+    assert (model.certificate_.confusion.counts <= whole.counts).all()
     assert model.certificate_.guarantees[0].rate <= 0.2
     assert model.certificate_.confidence == before.confidence
     assert model.get_params() == guaranteed.get_params()

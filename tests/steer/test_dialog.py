@@ -821,8 +821,8 @@ def test_a_guarantee_out_of_reach_of_the_numbers_uses_up_nothing(asked):
 
 def test_a_guarantee_that_failed_on_the_scores_is_used_up(asked):
     dialog = copy.deepcopy(asked)
-    dialog.prefer("fn <= 4%, fp <= 4%", strategies=["move"])
-    with pytest.raises(GuaranteeError, match=r"fn <= 4%.*fp <= 4%") as caught:
+    dialog.prefer("fn <= 22%, fp <= 22%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"fn <= 22%.*fp <= 22%") as caught:
         dialog.accept()
     assert caught.value.used_up
     dialog.goto(1)
@@ -911,9 +911,9 @@ def test_samples_of_which_many_are_alike_may_certify():
     dialog = Dialog(model, coarse[TUNE], Y[TUNE], duplicates="independent")
     dialog.prefer("fn <= 50%", strategies=["move"])
     certificate = dialog.accept(coarse[TRAIN], Y[TRAIN]).certificate_
-    assert certificate.confusion.counts.sum(axis=1).tolist() == (
-        np.unique(Y[TRAIN], return_counts=True)[1].tolist()
-    )
+    ham, spam = certificate.confusion.counts.sum(axis=1)
+    assert ham == (Y[TRAIN] == "ham").sum()
+    assert 0.9 * (Y[TRAIN] == "spam").sum() <= spam <= (Y[TRAIN] == "spam").sum()
 
 
 def test_a_guarantee_that_nothing_can_break_is_none():

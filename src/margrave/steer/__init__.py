@@ -22,10 +22,10 @@ from margrave.steer._certify import PROPORTIONS_DIFFER as PROPORTIONS_DIFFER
 from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
-from margrave.steer._certify import make_plan as make_plan
 from margrave.steer._certify import name_request as name_request
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog, StoppedError
+from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate
 from margrave.steer._files import FileError
 from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier import best_thresholds as best_thresholds
@@ -37,6 +37,7 @@ from margrave.steer._ledger import Account, FileLedger, Ledger
 from margrave.steer._ledger import Grant as Grant
 from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
+from margrave.steer._plan import make_plan as make_plan
 from margrave.steer._planned_split import SplitOption, SplitPlan
 from margrave.steer._reply import Reply
 from margrave.steer._row_hashes import DuplicatesWarning
@@ -90,6 +91,9 @@ __all__ = [
     "Curve",
     "Dialog",
     "DuplicatesWarning",
+    "ExpectedBound",
+    "ExpectedCell",
+    "ExpectedCertificate",
     "FileError",
     "FileLedger",
     "Frontier",

@@ -106,6 +106,7 @@ def limits_by_class(
         return {}
     matrix = Confusion(np.diag(counts), labels, positive)
     bounds = one_sided_bounds(guarantee.in_rates(matrix), matrix)
+    n_parts = len({prediction for *_, prediction in bounds})  # bounds on one side share theirs
     limits: dict[int, Limit] = {}
     for bound, rows, _ in bounds:
         rate = float(bound.limit if bound.at_most else 1 - bound.limit)
@@ -113,7 +114,7 @@ def limits_by_class(
             return {}
         code = int(np.argmax(rows))
         if code not in limits or rate < limits[code].rate:
-            limits[code] = Limit(rate, delta / len(bounds))
+            limits[code] = Limit(rate, delta / n_parts)
     return limits
 
 

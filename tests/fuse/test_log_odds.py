@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
 from margrave.committee import FittedMembers
-from margrave.fuse._log_odds import LogOddsCombination, fit_focused_log_odds, fit_log_odds
+from margrave.fuse._log_odds import fit_log_odds
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 
 FLAGS = np.array([True, False, False, True])
@@ -139,13 +139,11 @@ class TestCombined:
     def test_with_constant_members_only_all_scores_are_the_prior(self):
         codes = np.repeat([0, 1], [90, 30])
         raw = np.zeros((120, 2))
-        for found in (
-            fit_log_odds(raw, FLAGS[:2], codes),
-            fit_focused_log_odds(raw, FLAGS[:2], codes, 1, 0.1),
-        ):
-            scores = found(raw)
-            assert np.ptp(scores) == pytest.approx(0, abs=1e-9)
-            assert scores[0] == pytest.approx(np.log(30 / 90), abs=0.1)
+        found = fit_log_odds(raw, FLAGS[:2], codes)
+        scores = found(raw)
+        assert np.ptp(scores) == pytest.approx(0, abs=1e-9)
+        assert scores[0] == pytest.approx(np.log(30 / 90), abs=1e-3)
+        assert found.weights.tolist() == [0.5, 0.5]
 
     def test_a_single_new_sample_is_scored_as_among_others(self):
         raw, codes = member_values(2)
@@ -170,47 +168,6 @@ class TestCombined:
         found = fit_log_odds(raw, FLAGS, codes)
         other = fit_log_odds(raw[:, :, order], FLAGS, np.argsort(order)[codes])
         np.testing.assert_allclose(other(raw[:, :, order]), found(raw)[:, order], atol=1e-9)
-
-
-class TestFocused:
-    @few(6)
-    @given(seeds, st.sampled_from([0, 1]), st.sampled_from([0.1, 0.3]))
-    def test_exchanging_the_classes_turns_the_score_around(self, seed, c, hardest):
-        raw, codes = member_values(seed)
-        found = fit_focused_log_odds(raw, FLAGS, codes, c, hardest)
-        other = fit_focused_log_odds(-raw, FLAGS, 1 - codes, 1 - c, hardest)
-        np.testing.assert_allclose(other.weights, found.weights, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(other(-raw), -found(raw), atol=1e-12)
-
-    @few(6)
-    @given(seeds, st.sampled_from([0, 1]))
-    def test_the_score_is_of_the_second_class_whichever_is_in_focus(self, seed, c):
-        raw, codes = member_values(seed)
-        found = fit_focused_log_odds(raw, FLAGS, codes, c, 0.3)
-        assert isinstance(found, LogOddsCombination)
-        assert roc_auc_score(codes, found(raw)) > 0.75
-
-    @few(6)
-    @given(seeds, st.permutations(range(4)))
-    def test_permuting_the_members_permutes_the_weights(self, seed, order):
-        raw, codes = member_values(seed)
-        found = fit_focused_log_odds(raw, FLAGS, codes, 1, 0.3)
-        other = fit_focused_log_odds(raw[:, order], FLAGS[order], codes, 1, 0.3)
-        np.testing.assert_allclose(other.weights, found.weights[order], atol=1e-2)
-
-    def test_the_hard_end_of_the_class_that_is_not_in_focus_decides(self):
-        """One member parts the worst of class 0 from class 1, the other the rest."""
-        rng = np.random.default_rng(0)
-        codes = np.repeat([0, 1], [300, 300])
-        worst = np.zeros(600, dtype=bool)
-        worst[:40] = True
-        of_worst, of_rest = np.where(worst, -1.2, 0.6), np.where(worst, 2.5, -1.2)
-        means = np.where(codes == 1, 1.2, np.array([of_worst, of_rest]))  # two members
-        raw = means.T + 0.7 * rng.normal(size=(600, 2))
-        flags = np.array([False, False])
-        hard = fit_focused_log_odds(raw, flags, codes, 1, 0.1).weights[0]
-        easy = fit_focused_log_odds(raw, flags, codes, 0, 0.1).weights[0]
-        assert hard > easy
 
 
 class TestAlone:

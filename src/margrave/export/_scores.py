@@ -10,7 +10,7 @@ from margrave._typing import Flags
 from margrave.export._graph import ExportError, Graph
 from margrave.fuse import LinearScale, LogOddsCombination, OneVsRest
 from margrave.scores import NOISE
-from margrave.steer import SMALLEST_PROBABILITY, MeanScore, Scorer, SingleMember
+from margrave.steer import SMALLEST_PROBABILITY, Scorer, SingleMember
 
 
 def convert_scores(graph: Graph, scorer: Scorer, raw: list[str]) -> str:
@@ -35,10 +35,6 @@ def convert_scores(graph: Graph, scorer: Scorer, raw: list[str]) -> str:
 
 def _combine(graph: Graph, combine: Any, raw: list[str], k: int) -> str:
     """Return scores of shape (n, 1) for two classes, else (n, k)."""
-    if isinstance(combine, MeanScore):
-        parts = (combine.first, combine.second)
-        total = graph.add("Add", *(_combine(graph, part, raw, k) for part in parts))
-        return graph.add("Div", total, 2.0)
     if isinstance(combine, SingleMember):
         if not combine.probability:
             return raw[0]

@@ -7,22 +7,15 @@ for strict limits were not clearly better: docs/explanation/scores.md, "Which sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from margrave._typing import Codes, Flags, Floats
-from margrave.fuse._rank_margin import (
-    CombinationSettings,
-    TuningSet,
-    fit_combination,
-    values_by_class,
-)
+from margrave.fuse._rank_margin import values_by_class
 from margrave.fuse._scales import LinearScale, learn_logit_scale
 
-# The fraction of the pairs in the focused combination.
-_NU = 0.1
 _MIN_SPREAD = 1e-12
 
 
@@ -112,18 +105,3 @@ def _fit_one_vs_rest(raw: Floats, probabilities: Flags, positive: Flags) -> OneV
     spread[spread < _MIN_SPREAD] = 1.0
     model = LogisticRegression(max_iter=1000).fit(scaled / spread, positive)
     return OneVsRest(scale, model.coef_[0] / spread, float(model.intercept_[0]))
-
-
-def fit_focused_log_odds(
-    raw: Floats, probabilities: Flags, codes: Codes, c: int, hardest: float
-) -> LogOddsCombination:
-    """Fit the rank margin of two classes on the `hardest` fraction of the samples not in `c`."""
-    ((_, values),) = values_by_class(raw, positive_code=c)
-    tuning = TuningSet(values, probabilities, codes == c, np.ones(len(codes)))
-    rank = fit_combination(tuning, CombinationSettings("logit", _NU, hardest, "auto", True))
-    scale = learn_logit_scale(values, probabilities, codes == c, tuning.weight)
-    if c == 0:  # the scores of the second class are those of the first, with opposite signs
-        scale = replace(scale, centre=-scale.centre)
-    sign = 1 if c == 1 else -1
-    coef, intercept = rank.slope * rank.result.weights, -sign * rank.slope * rank.threshold
-    return LogOddsCombination((OneVsRest(scale, coef, intercept),))

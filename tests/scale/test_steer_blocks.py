@@ -444,7 +444,7 @@ def test_learners_stay_local_where_the_backend_is_a_cluster():
 @pytest.mark.parametrize(
     ("settings", "labels", "named"),
     [
-        ({"strategies": ["reweight"]}, 2, r"\bstrategies\b.*'reweight'.*margrave\.scale\.sample"),
+        ({"strategies": ["retune"]}, 2, r"\bstrategies\b.*'retune'.*margrave\.scale\.sample"),
         ({}, 3, r"\b3\b.*0, 1, 2.*margrave\.scale\.sample"),
         ({}, 1, r"\b0\b"),
         ({"positive": 5}, 2, r"\bpositive\b.*\b5\b"),

@@ -49,7 +49,6 @@ from margrave.steer._row_hashes import one_of_each as one_of_each
 from margrave.steer._row_hashes import random_keys as random_keys
 from margrave.steer._rows import CellRows, Comparison
 from margrave.steer._scorer import SMALLEST_PROBABILITY as SMALLEST_PROBABILITY
-from margrave.steer._scorer import MeanScore as MeanScore
 from margrave.steer._scorer import Scorer as Scorer
 from margrave.steer._scorer import SingleMember as SingleMember
 from margrave.steer._split import SplitError, SplitSizes

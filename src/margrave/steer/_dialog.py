@@ -777,7 +777,7 @@ class Dialog(Saved):
 
         Each strategy proposes candidates. Among those that meet the preference, the reply is the
         one with the fewest errors in total, then the fewest rejected samples. A candidate of a
-        slow strategy ("reweight", "retune") replaces the best fast one only if it has fewer errors
+        slow strategy ("retune") replaces the best fast one only if it has fewer errors
         by two standard errors of the difference. If no candidate meets the preference, the reply
         is the nearest one.
 
@@ -790,8 +790,8 @@ class Dialog(Saved):
             Whether the preference of the current step still holds, except for the quantities that
             `wants` limits. If the limits cannot be met together, those that are kept have priority.
         strategies : list of str or Strategy, default=None
-            Strategies to try: "move", "reject", "reweight", "retune", or your own. None tries
-            "move" and "reject". The other two are slow and seldom reach more.
+            Strategies to try: "move", "reject", "retune", or your own. None tries "move" and
+            "reject". "retune" is slow and seldom reaches more.
         at : int, default=None
             Number of the step at which the request is made. None is the current step.
         callback : callable, default=None

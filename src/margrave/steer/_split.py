@@ -316,6 +316,7 @@ class RandomDraw:
     codes: Codes
     units: Codes
     order: Codes
+    by_class = True
 
     @classmethod
     def of(cls, codes: Codes, units: NDArray[Any], random_state: Any) -> RandomDraw:
@@ -364,6 +365,7 @@ class LatestDraw:
     codes: Codes
     time: NDArray[Any]
     alone: NDArray[np.bool_]
+    by_class = False
 
     @property
     def available(self) -> list[int]:

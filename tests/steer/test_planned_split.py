@@ -197,6 +197,14 @@ class TestTheRows:
         n = dialog.sizes.certify_by_class["neg"]
         assert allowed_errors(n, 0.1) > allowed_errors(n - 1, 0.1)
 
+    def test_with_a_time_and_few_samples(self):
+        X, y = normal_table(55, 60)
+        sizes = Dialog.plan_split(
+            X, y, guarantee="fp <= 5%", time=np.arange(len(y)), random_state=0
+        )
+        assert sizes.plan.chosen.recall == 0
+        assert sizes.plan.recall_with_more > 0  # 100 more rows would be enough
+
     def test_equal_rows_count_once(self):
         X, y = normal_table(300, 300)
         X, y = np.concatenate([X, X]), np.concatenate([y, y])

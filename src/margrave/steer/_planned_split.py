@@ -24,7 +24,7 @@ first, the plan is made on the other samples alone, and what it does not need go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
@@ -408,7 +408,11 @@ def _record(option: SplitOption) -> dict[str, Any]:
 
 
 def choose_sizes(
-    limits: Mapping[int, Limit], draw: Draw, labels: tuple[Any, ...], curve: LearningCurve
+    limits: Mapping[int, Limit],
+    available: Sizes,
+    complete: Callable[[Mapping[int, int]], Sizes],
+    labels: tuple[Any, ...],
+    curve: LearningCurve,
 ) -> tuple[tuple[SplitOption, ...], SplitOption]:
     """Return the options, and the smallest one whose expected recall is about the highest.
 
@@ -416,18 +420,20 @@ def choose_sizes(
     ----------
     limits : mapping of int to Limit
         The limit on each class that has one, by its code.
-    draw : Draw
-        Draws a certification set.
+    available : list of int
+        The number of samples of each class.
+    complete : callable
+        As in `Draw`.
     labels : tuple
         The two classes.
     curve : LearningCurve
         The ROC curve, for the first class with a limit.
     """
-    limited, available = list(limits), draw.available
+    limited = list(limits)
     options = []
     for steps in product(*(_steps_of(limits[code], available[code]) for code in limited)):
         needed = dict(zip(limited, steps, strict=True))
-        sizes = draw.complete({code: n for code, (n, _) in needed.items()})
+        sizes = complete({code: n for code, (n, _) in needed.items()})
         training = [n - size for n, size in zip(available, sizes, strict=True)]
         options.append(
             SplitOption(
@@ -469,24 +475,6 @@ def _with_more_rows(sizes: Sizes) -> Sizes:
     return [n + round(_MORE_ROWS * n / sum(sizes)) for n in sizes]
 
 
-@dataclass(frozen=True)
-class _MoreRows:
-    """A draw from a table with more rows."""
-
-    draw: Draw
-
-    @property
-    def available(self) -> Sizes:
-        return _with_more_rows(self.draw.available)
-
-    @property
-    def by_class(self) -> bool:
-        return self.draw.by_class
-
-    def complete(self, needed: Mapping[int, int]) -> Sizes:
-        return self.draw.complete(needed)
-
-
 def plan_sizes(
     guarantee: Preference,
     limits: Mapping[int, Limit],
@@ -496,12 +484,11 @@ def plan_sizes(
     curve: LearningCurve,
 ) -> SplitPlan:
     """Plan the certification set for a guarantee."""
-    options, chosen = choose_sizes(limits, draw, labels, curve)
-    _, with_more = choose_sizes(limits, _MoreRows(draw), labels, curve)
+    available, more = draw.available, _with_more_rows(draw.available)
+    options, chosen = choose_sizes(limits, available, draw.complete, labels, curve)
+    _, with_more = choose_sizes(limits, more, draw.complete, labels, curve)
     (code, limit), *others = limits.items()
-    exact = float(
-        curve.recall(np.array(limit.rate), draw.available[code], draw.available[1 - code])
-    )
+    exact = float(curve.recall(np.array(limit.rate), available[code], available[1 - code]))
     exact = (1 - limit.rate + exact) / 2 if others else exact
     return SplitPlan(
         str(guarantee), confidence, options, chosen, exact, with_more.recall, draw.by_class

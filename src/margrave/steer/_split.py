@@ -377,12 +377,11 @@ class LatestDraw:
         return sizes
 
     def _latest(self, needed: Mapping[int, int]) -> NDArray[np.bool_]:
-        """Return a mask of the latest samples that contain those that are needed."""
-        first = [
-            np.sort(self.time[self.alone & (self.codes == code)])[-n]
-            for code, n in needed.items()
-            if n > 0
-        ]
+        """Return a mask of the latest samples that contain those that are needed, if possible."""
+        first = []
+        for code, n in needed.items():
+            times = np.sort(self.time[self.alone & (self.codes == code)])
+            first += [times[-min(n, len(times))]] if n > 0 and len(times) else []
         return np.asarray(self.time >= min(first))
 
     def complete(self, needed: Mapping[int, int]) -> list[int]:

@@ -86,8 +86,7 @@ class Plan:
     path : tuple of Decision
         The decisions to test one after another, the safest first; empty for order statistics.
     values : tuple of (int, int)
-        The samples of the tuning set that each of these decisions does not predict right, and its
-        errors among them.
+        The errors and the rejected samples of these decisions on the tuning set.
     """
 
     preference: Preference
@@ -267,11 +266,18 @@ class Outcomes:
         return np.asarray(self.matrices / self.matrices.sum(axis=2, keepdims=True))
 
     @property
-    def value(self) -> float:
+    def recall(self) -> float:
         """The mean over classes of the proportion predicted right; 0 without a certificate."""
         k = self.matrices.shape[1]
         right = self.rates[:, np.arange(k), np.arange(k)].mean(axis=1)
         return float(np.where(self.certified, right, 0.0).mean())
+
+    @property
+    def value(self) -> float:
+        """The mean over classes of the proportion without an error; 0 without a certificate."""
+        k = self.matrices.shape[1]
+        right_or_rejected = self.rates[:, np.arange(k), np.arange(k)] + self.rates[:, :, -1]
+        return float(np.where(self.certified, right_or_rejected.mean(axis=1), 0.0).mean())
 
 
 def certify_draws(plan: Plan, draws: Draws, delta: float) -> Outcomes:
@@ -483,8 +489,9 @@ def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) ->
     expected = matrices * (sizes / np.maximum(matrices[0].sum(axis=1), 1))[:, None]
     rejects = np.array([one.rejects for one in decisions])
     order = np.argsort(_p_values(plan.cells(), rejects, expected), kind="stable")
-    errors = matrices.sum(axis=(1, 2)) - np.trace(matrices, axis1=1, axis2=2)
-    values = np.column_stack([errors, errors - matrices[:, :, -1].sum(axis=1)]).astype(int).tolist()
+    rejected = matrices[:, :, -1].sum(axis=1)
+    errors = matrices.sum(axis=(1, 2)) - np.trace(matrices, axis1=1, axis2=2) - rejected
+    values = np.column_stack([errors, rejected]).astype(int).tolist()
     kept: list[int] = []
     for at in order.tolist():
         if not kept or values[at] < values[kept[-1]]:

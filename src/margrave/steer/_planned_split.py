@@ -559,4 +559,4 @@ class _Simulation:
             return float(np.mean([matrix.recall(label) for label in matrix.classes]))
         n = np.array(sizes)
         plan = make_plan(self.guarantee, decision, self.scores, self.objective, n, self.delta)
-        return simulate(plan, TuningScores.of(self.scores, self.objective), n, self.delta).value
+        return simulate(plan, TuningScores.of(self.scores, self.objective), n, self.delta).recall

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._atomic_write import resolve_file
-from margrave._messages import missing_extra
+from margrave._messages import format_count, missing_extra
 from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
 
@@ -329,7 +329,9 @@ def check(options: Namespace) -> int:
             result = classifier.check(X, y, level=options.level)
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
-    printer.section(f"On {result.confusion.n:,} rows of {labelled.name}", str(result.confusion))
+    printer.section(
+        f"On {format_count(result.confusion.n, 'row')} of {labelled.name}", str(result.confusion)
+    )
     return ALARM if result.alarm else 0
 
 

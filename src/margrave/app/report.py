@@ -110,7 +110,8 @@ def _header(outcome: Outcome) -> str:
         title = "<br>".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
         details = (
             f"With confidence {certificate.confidence:.10g}, on new samples drawn like the "
-            f"certification set ({certificate.confusion.n:,} rows). Issued {certificate.issued}."
+            f"certification set ({format_count(certificate.confusion.n, 'row')}). "
+            f"Issued {certificate.issued}."
         )
         details += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
         state = "met" if outcome.met else "short"
@@ -245,7 +246,7 @@ def _steps(outcome: Outcome) -> str:
     model = outcome.model
     if model is not None and model.certificate_ is not None and model.certificate_.changes:
         changes = "<br>".join(_text(change) for change in model.certificate_.changes)
-        n = f"{model.certificate_.confusion.n:,} rows of the certification set"
+        n = f"{format_count(model.certificate_.confusion.n, 'row')} of the certification set"
         rows.append(["", "Guarantee", n, "", "", "", f"since the start:<br>{changes}", ""])
     return _table(heads, rows, "steps")
 
@@ -294,7 +295,8 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     image = base64.b64encode(buffer.getvalue()).decode()
     current = outcome.dialog.reply.after
-    end = f"the current step has {current.fp:,} false positives and {current.fn:,} false negatives"
+    errors = [(current.fp, "false positive"), (current.fn, "false negative")]
+    end = f"the current step has {' and '.join(format_count(*one) for one in errors)}"
     return (
         '<div class="wide" tabindex="0">'
         f'<img class="plot" alt="False negatives against false positives; {end}." '
@@ -324,9 +326,13 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
     heads = ["Member", "Weight"]
     note = _WEIGHTS if len(weights) > 1 else "The model has a single member."
     if alone:
-        heads.append(f"False negatives alone, with at most {current.fp:,} false positives")
-        note += f" The model has {current.fn:,} false negatives" + (
-            f" and rejects {current.n_rejected:,} rows." if current.n_rejected else "."
+        heads.append(
+            f"False negatives alone, with at most {format_count(current.fp, 'false positive')}"
+        )
+        note += f" The model has {format_count(current.fn, 'false negative')}" + (
+            f" and rejects {format_count(current.n_rejected, 'row')}."
+            if current.n_rejected
+            else "."
         )
     return _table(heads, rows, "members") + f'<p class="note">{note}</p>'
 

@@ -131,8 +131,9 @@ class Outcome:
                 return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
             return "Met on the tuning set, but not certified: the model was not accepted."
         shortfall = (
-            f"Not met on the tuning set: the nearest is {format_count(self.reply.shortfall)} "
-            f"samples short; '{self.reply.binding}' is the limiting constraint."
+            f"Not met on the tuning set: the nearest is "
+            f"{format_count(self.reply.shortfall, 'sample')} short; '{self.reply.binding}' is the "
+            "limiting constraint."
         )
         if self.model is not None:
             return f"{shortfall} A model with a guarantee for new samples was certified anyway."

@@ -74,7 +74,7 @@ class Bars(Progress):
         status = ""
         if at.confusion is not None:
             n_members = len(at.finished) + len(at.running) + len(at.waiting)
-            errors = f"{at.confusion.n_errors:,} errors"
+            errors = format_count(at.confusion.n_errors, "error")
             status = f"{errors} with {len(at.scored)} of {n_members} members"
         description = replace_control(describe_training(at))
         self.update(self.task_ids[0], completed=at.done, description=description, status=status)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave import datasets
+from margrave._messages import format_count
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
 from margrave.confusion import Preference, parse_bounds
@@ -138,7 +139,8 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
     smallest = min(np.unique(data.y, return_counts=True)[1].tolist())
     if smallest < _FEW:
         remarks.append(
-            f"The smallest class has {smallest} rows: its rates can only be estimated roughly."
+            f"The smallest class has {format_count(smallest, 'row')}: its rates can only be "
+            "estimated roughly."
         )
     if choices.get("group") is not None:
         remarks.append(

@@ -15,7 +15,7 @@ from margrave.steer import _start
 PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
 STEER = ("steer", "mail.csv", "--target", "spam", "--limit", "fp <= 10%", "--out", "model.skops",
          "--dialog", "dialog.skops", "--report", "page.html",
-         "--strategies", "move,reweight")  # fmt: skip
+         "--strategies", "move,retune")  # fmt: skip
 
 
 def mail(n=300, seed=0, wrong=0.0):

@@ -446,8 +446,8 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(_strategies.Reweight, "candidates", interrupted)
-    code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,reweight", "--json")
+    monkeypatch.setattr(_strategies.Retune, "candidates", interrupted)
+    code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,retune", "--json")
     (reply,) = json.loads(out)["replies"]
     assert code == 0
     assert (reply["cancelled"], reply["met"], reply["strategy"]) == (True, True, "move")

@@ -187,10 +187,6 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
     members = [(kind, member.fit(X[half], y[half])) for kind, member in kinds.items()]
     own = steer.Dialog(members, X[~half], y[~half])
     yield "own members", of_reply(own.prefer(first))
-    own.goto(0)
-    if binary:
-        reply = own.prefer(first, strategies=["reweight"])
-        yield "own members, reweighted", of_reply(reply)
     scores = Scores.of(members, X)
     yield "scores", [of_array(part) for part in (scores.values, scores.codes, scores.raw())]
 

@@ -33,7 +33,7 @@ WORDS = {
     r"cuts?|cut-?offs?": "threshold (two classes), offsets (more)",
     r"spent|spends?": "used up",
     r"binds": "is the limiting constraint",
-    r"weigh(?:s|ed|ing)?": "weight, reweight",
+    r"weigh(?:s|ed|ing)?": "weight",
     r"anew": "again",
     r"parted": "split",
     r"made data": "synthetic data",

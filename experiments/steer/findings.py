@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from experiments.martingale.results import Gap
-from experiments.steer.guarantees import ACCEPTED, MARGRAVE, OWN, RETUNE, REWEIGHT, TUNED
+from experiments.steer.guarantees import ACCEPTED, MARGRAVE, OWN, RETUNE, TUNED
 from experiments.steer.learn_then_test import HAS_MAPIE, HOLM, SEQUENCE
 from experiments.steer.results import MIN_P, Results, is_higher, is_lower
 from experiments.steer.tables import format_p, percent
@@ -118,20 +118,13 @@ def _join(names: list[str]) -> str:
 
 
 def strategies(results: Results) -> str:
-    """Tell how often the opt-in strategies replace the score, and what they do there."""
-    parts = []
-    for rule in (REWEIGHT, RETUNE):
-        there = [case for case in results.cases if case.strategies[rule] != "move"]
-        text = f"`{rule.removeprefix('with ')}` does so for {len(there)} of {len(results.cases)}"
-        if there:
-            own, plain = (
-                np.mean([case.recall(name) for case in there]) for name in (rule, MARGRAVE)
-            )
-            text += (
-                f" guarantees, where the recall is {own:.1f} % with it and {plain:.1f} % without"
-            )
-        parts.append(text)
-    return "; ".join(parts) + "."
+    """Tell how often the opt-in strategy replaces the score, and what it does there."""
+    there = [case for case in results.cases if case.strategies[RETUNE] != "move"]
+    text = f"`retune` does so for {len(there)} of {len(results.cases)}"
+    if there:
+        own, plain = (np.mean([case.recall(name) for case in there]) for name in (RETUNE, MARGRAVE))
+        text += f" guarantees, where the recall is {own:.1f} % with it and {plain:.1f} % without"
+    return text + "."
 
 
 def mapie(results: Results) -> str:

@@ -30,8 +30,8 @@ CLASSES = {"fp": 0, "fn": 1}
 """The class whose errors a quantity counts."""
 
 MARGRAVE, ACCEPTED, TUNED = "Margrave", "accepted model", "tuning quantile"
-START, REWEIGHT, RETUNE = "start committee", "with reweight", "with retune"
-STRATEGIES = {MARGRAVE: None, REWEIGHT: ["move", "reweight"], RETUNE: ["move", "retune"]}
+START, RETUNE = "start committee", "with retune"
+STRATEGIES = {MARGRAVE: None, RETUNE: ["move", "retune"]}
 """Rules of Margrave, and the strategies of their requests; None is the default."""
 RIVALS = (
     START,
@@ -39,12 +39,11 @@ RIVALS = (
     STACKING,
     STACKING_LOG_ODDS,
     SELECTION,
-    REWEIGHT,
     RETUNE,
     *(learn_then_test.METHODS if learn_then_test.HAS_MAPIE else ()),
 )
 """The rules that are compared with Margrave."""
-OWN = (START, REWEIGHT, RETUNE)
+OWN = (START, RETUNE)
 """Those of them that are Margrave's own, which no target is about."""
 
 

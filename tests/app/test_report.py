@@ -35,7 +35,7 @@ def outcome(wants, labels=("ham", EVIL), committee=None, time=None):
         X, y, committee=members, certify=0.3, positive=positive, time=time, random_state=0
     )
     for want in wants:
-        dialog.prefer(want, keep=True, strategies=["move", "reject", "reweight"])
+        dialog.prefer(want, keep=True, strategies=["move", "reject", "retune"])
     samples = Samples(Table(X, f"{EVIL}.csv"), EVIL, X, y, positive, time=time)
     try:
         return Outcome.of(samples, dialog, 0.95, dialog.accept())

@@ -13,7 +13,6 @@ from experiments.steer.guarantees import (
     ACCEPTED,
     MARGRAVE,
     RETUNE,
-    REWEIGHT,
     RIVALS,
     START,
     TUNED,
@@ -182,7 +181,7 @@ class TestGuarantees:
 
     def test_the_score_of_move_is_the_start_committees(self, cases):
         for case in cases:
-            for rule in (MARGRAVE, REWEIGHT, RETUNE):
+            for rule in (MARGRAVE, RETUNE):
                 if case.strategies[rule] == "move":
                     assert case.outcomes[rule] == case.outcomes[START]
 
@@ -293,7 +292,7 @@ def _results(recalls, *, wrong=2, n_titles=3, strategy="move"):
                 for rule, recall in by.items()
             }
             outcomes |= dict.fromkeys((ACCEPTED, TUNED), outcomes[MARGRAVE])
-            strategies = {MARGRAVE: strategy, REWEIGHT: "move", RETUNE: "move"}
+            strategies = {MARGRAVE: strategy, RETUNE: "move"}
             case = Case("fp", 5, Sizes(100, 1, 100), 100, outcomes, strategies)
             runs.append(study.Run(title, split, "logistic", [case]))
     return Results.of(study.Plan(titles, n_splits=2), 0, reversed(runs))
@@ -319,10 +318,10 @@ class TestFindings:
         assert MEMBER not in found
 
     def test_options_of_margrave_are_no_rivals(self):
-        results = _results({MARGRAVE: 80, START: 90, REWEIGHT: 95, MEMBER: 70}, strategy="reweight")
+        results = _results({MARGRAVE: 80, START: 90, RETUNE: 95, MEMBER: 70}, strategy="retune")
         assert results.strongest[0] == MEMBER
         assert bold(findings.cost(results)) == ["met"]
-        assert REWEIGHT not in findings.others(results)
+        assert RETUNE not in findings.others(results)
 
     def test_a_single_data_set_has_no_standard_error(self):
         results = _results({MARGRAVE: 80}, n_titles=1)
@@ -367,7 +366,7 @@ class TestFindings:
 
     def test_the_start_committee_is_a_rival_only_if_its_score_differs(self):
         assert START not in self.good.rivals
-        other = _results({MARGRAVE: 80}, strategy="reweight")
+        other = _results({MARGRAVE: 80}, strategy="retune")
         assert START in other.rivals
 
     def test_rivals_that_win_are_listed(self):

@@ -38,7 +38,7 @@ from margrave.committee import FittedMembers
 from margrave.export import ExportError, can_export
 from margrave.export._graph import Graph, session
 from margrave.export._preprocessing import quantiles
-from margrave.fuse._log_odds import fit_focused_log_odds, fit_log_odds
+from margrave.fuse._log_odds import fit_log_odds
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
     MartingaleBoostClassifier,
@@ -46,7 +46,6 @@ from margrave.martingale import (
 )
 from margrave.steer import (
     Dialog,
-    MeanScore,
     Offsets,
     Scorer,
     SingleMember,
@@ -345,14 +344,10 @@ def test_one_column_is_not_rounded(model):
 # Committees, dialogs and decisions
 
 
-@pytest.mark.parametrize("toward", [0, 1])
-def test_a_committee_with_the_hard_end_in_focus(toward):
+def test_a_committee_of_probabilities_and_decision_values():
     committee = FittedMembers(["logistic", "svm"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
-    raw, probable = committee.raw(X), committee.gives_probabilities
-    first = fit_log_odds(raw, probable, CODES)
-    both = MeanScore(first, fit_focused_log_odds(raw, probable, CODES, toward, 0.3))
-    for combine in (first, both, both.second):
-        check_equal(make_model(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW)
+    combine = fit_log_odds(committee.raw(X), committee.gives_probabilities, CODES)
+    check_equal(make_model(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW)
 
 
 def test_a_committee_of_three_classes_of_which_one_member_knows_two():

@@ -310,7 +310,15 @@ class TestIssued:
         X, y = samples(500, 2)
         model = accepted(text)
         certificate = model.certificate_
-        assert certificate.confusion == model.confusion(X, y)
+        whole = model.confusion(X, y)
+        if text == "fp <= 10%":  # fewer samples of the limited class allow as many errors
+            assert certificate.confusion["ham", "spam"] <= whole["ham", "spam"]
+            assert certificate.confusion.counts[0].sum() < whole.counts[0].sum()
+            assert certificate.confusion.counts[1].tolist() == whole.counts[1].tolist()
+            unused = whole.n - certificate.confusion.n
+            assert any(unused in numbers(one) for one in certificate.remarks)
+        else:
+            assert certificate.confusion == whole
         known = make_cells(certificate.confusion, 0.95)
         for cell, narrow in zip(certificate.cells, known, strict=True):
             # After several tests on the same samples an interval is wider.
@@ -331,8 +339,9 @@ class TestIssued:
         assert certificate.issued == date.today().isoformat()
         assert certificate.tuning.n == 300
         assert isinstance(certificate.cells[0], Cell)
-        ordered = "order statistics" if text == "fp <= 10%" else "tested path"
-        assert certificate.route == ordered
+        if text.count("=") == 1:
+            ordered = "order statistics" if text == "fp <= 10%" else "tested path"
+            assert certificate.route == ordered
         assert Preference(text).met(certificate.confusion)
 
     def test_a_count_is_guaranteed_as_its_rate_and_the_certificate_says_so(self):
@@ -341,9 +350,8 @@ class TestIssued:
         assert certificate.requested == "fp <= 15"
         limit = certificate.guarantees[0].limit
         assert 15 / n * (1 - 1e-3) < limit <= 15 / n
-        (remark,) = certificate.remarks
-        assert "fp <= 15" in remark
-        assert accepted("fp <= 15%").certificate_.remarks == ()
+        assert any("fp <= 15" in remark for remark in certificate.remarks)
+        assert not any("fp" in one for one in accepted("fp <= 15%").certificate_.remarks)
 
     def test_two_guarantees_share_delta(self):
         guaranteed = accepted("fp <= 25%, fn <= 25%").certificate_.guarantees
@@ -396,7 +404,9 @@ class TestRecertify:
         assert new.decision_.high > model.decision_.high
         assert not model.check(*samples(500, 10, shift=0.7))
         assert new.check(*samples(500, 10, shift=0.7))
-        assert new.certificate_.confusion == new.confusion(X, y)
+        whole = new.confusion(X, y)
+        assert new.certificate_.confusion.counts[1].tolist() == whole.counts[1].tolist()
+        assert (new.certificate_.confusion.counts <= whole.counts).all()
         assert new.certificate_.confidence == 0.95
         assert new.certificate_.preference == model.certificate_.preference
         assert new.certificate_.tuning == model.certificate_.tuning

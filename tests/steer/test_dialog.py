@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -198,16 +198,19 @@ def test_a_committee_is_weighted_and_named(committee):
     assert dialog.confusion.accuracy > 0.7
 
 
+TUNABLE = [("tunable", TunableLogistic()), ("bayes", GaussianNB())]
+
+
 @pytest.mark.parametrize(
-    "model", [VoteClassifier(pair()), RankMarginClassifier(pair())], ids=["vote", "rank margin"]
+    "model", [VoteClassifier(TUNABLE), RankMarginClassifier(TUNABLE)], ids=["vote", "rank margin"]
 )
-def test_the_members_of_a_fused_committee_may_be_reweighted(model):
+def test_the_members_of_a_fused_committee_may_be_retuned(model):
     model = model.fit(X[TRAIN], Y[TRAIN])
     dialog = Dialog(model, X[TUNE], Y[TUNE])
-    assert dialog.members == ("logistic", "bayes")
-    reply = dialog.prefer("fp <= 6", strategies=["reweight"])
+    assert dialog.members == ("tunable", "bayes")
+    reply = dialog.prefer("fp <= 6", strategies=["retune"])
     check_reply(reply, Preference("fp <= 6"))
-    assert reply.strategy == "reweight"
+    assert reply.strategy == "retune"
     assert set(reply.model.predict(X[FRESH])) == {"ham", "spam"}
 
 
@@ -513,10 +516,10 @@ def test_strategies_restrict_what_is_tried(opened):
 @pytest.mark.parametrize(
     ("strategies", "match"),
     [
-        (["move", "rewiegh"], r"\bstrategies\b.*'rewiegh'.*'reweight'"),
+        (["move", "retnue"], r"\bstrategies\b.*'retnue'.*'retune'"),
         ([], r"Dialog\.prefer"),
         (["reject"], r"fp <= 5.*\breject\b"),
-        (["reweight", "retune"], r"fp <= 5.*\breweight\b.*\bretune\b"),
+        (["reject", "retune"], r"fp <= 5.*\breject\b.*\bretune\b"),
     ],
 )
 def test_strategies_that_cannot_be_gone(opened, strategies, match):
@@ -642,15 +645,16 @@ def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
     assert reply.after.fp >= frontier.least_fp(limit)[0]
 
 
-def test_the_frontier_tells_which_scores_a_request_tries_at_each_step(committee):
+def test_the_frontier_tells_which_scores_a_request_tries_at_each_step():
     """Moving the threshold reaches the fewest errors on the curves of its step, and no fewer."""
-    dialog = Dialog(committee, X[TUNE], Y[TUNE])
-    dialog.prefer("fp <= 5", strategies=["reweight"])
+    members = [(name, clone(one).fit(X[TRAIN], Y[TRAIN])) for name, one in TUNABLE]
+    dialog = Dialog(members, X[TUNE], Y[TUNE])
+    dialog.prefer("fp <= 5", strategies=["retune"])
     dialog.prefer("fp <= 9", at=0)
     curves = dialog.frontier().curves
     assert {curve.name: curve.steps for curve in curves if "member" not in curve.name} == {
         "start": (0, 1, 2),
-        "reweight": (1,),
+        "retune": (1,),
     }
     assert not any(curve.steps for curve in curves if "member" in curve.name)
     for step, limit in itertools.product(range(3), range(40)):
@@ -821,8 +825,8 @@ def test_a_guarantee_out_of_reach_of_the_numbers_uses_up_nothing(asked):
 
 def test_a_guarantee_that_failed_on_the_scores_is_used_up(asked):
     dialog = copy.deepcopy(asked)
-    dialog.prefer("fn <= 4%, fp <= 4%", strategies=["move"])
-    with pytest.raises(GuaranteeError, match=r"fn <= 4%.*fp <= 4%") as caught:
+    dialog.prefer("fn <= 22%, fp <= 22%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"fn <= 22%.*fp <= 22%") as caught:
         dialog.accept()
     assert caught.value.used_up
     dialog.goto(1)
@@ -911,9 +915,9 @@ def test_samples_of_which_many_are_alike_may_certify():
     dialog = Dialog(model, coarse[TUNE], Y[TUNE], duplicates="independent")
     dialog.prefer("fn <= 50%", strategies=["move"])
     certificate = dialog.accept(coarse[TRAIN], Y[TRAIN]).certificate_
-    assert certificate.confusion.counts.sum(axis=1).tolist() == (
-        np.unique(Y[TRAIN], return_counts=True)[1].tolist()
-    )
+    ham, spam = certificate.confusion.counts.sum(axis=1)
+    assert ham == (Y[TRAIN] == "ham").sum()
+    assert 0.9 * (Y[TRAIN] == "spam").sum() <= spam <= (Y[TRAIN] == "spam").sum()
 
 
 def test_a_guarantee_that_nothing_can_break_is_none():

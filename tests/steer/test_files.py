@@ -95,7 +95,7 @@ def test_a_dialog_comes_back_as_it_was(dialog, tmp_path):
     assert loaded.redo().preference == dialog.redo().preference
 
 
-@pytest.mark.parametrize("strategy", ["move", "reject", "reweight", "retune"])
+@pytest.mark.parametrize("strategy", ["move", "reject", "retune"])
 def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, strategy):
     loaded = there_and_back(dialog, tmp_path)
     mine, other = (

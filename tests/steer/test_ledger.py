@@ -175,7 +175,7 @@ class TestAccepting:
             with pytest.raises(GuaranteeError, match=r"\bspam\b"):
                 dialog.accept(X[ham], y[ham])
 
-    @pytest.mark.parametrize("text", ["precision >= 98%", "fp <= 3%, fn <= 3%"])
+    @pytest.mark.parametrize("text", ["precision >= 92%", "fp <= 15%, fn <= 15%"])
     def test_a_test_that_failed_uses_up_the_samples(self, dialog, text):
         dialog.prefer(text, strategies=["move"])
         with pytest.raises(GuaranteeError) as caught:
@@ -186,7 +186,7 @@ class TestAccepting:
             dialog.accept(*CERTIFY)
 
     def test_a_test_that_failed_uses_up_its_fraction_only(self, dialog):
-        dialog.prefer("precision >= 98%", strategies=["move"])
+        dialog.prefer("precision >= 92%", strategies=["move"])
         with pytest.raises(GuaranteeError):
             dialog.accept(*CERTIFY, reserve=True)
         dialog.prefer("fp <= 10%", strategies=["move"])
@@ -194,9 +194,9 @@ class TestAccepting:
         assert (certificate.delta, certificate.number) == (pytest.approx(0.025), 2)
 
     def test_a_test_that_failed_can_be_repeated_and_is_one_use(self, dialog):
-        dialog.prefer("precision >= 98%", strategies=["move"])
+        dialog.prefer("precision >= 92%", strategies=["move"])
         for _ in range(3):
-            with pytest.raises(GuaranteeError, match="precision >= 98%"):
+            with pytest.raises(GuaranteeError, match="precision >= 92%"):
                 dialog.accept(*CERTIFY, reserve=True)
         dialog.prefer("fp <= 20%", strategies=["move"])
         assert dialog.accept(*CERTIFY).certificate_.delta == pytest.approx(0.05 / 2)
@@ -283,10 +283,10 @@ class TestChecking:
             ("fp <= 20%", None),
             ("fp <= 1%", "too_few_samples"),
             ("fp <= 3.5%", None),
-            ("fp <= 3.5%, fn <= 40%", "too_few_samples"),  # each has half of the error probability
+            ("fp <= 3.5%, fn <= 90%", None),  # a tested path needs no half of the error probability
             ("recall >= 99%", "too_few_samples"),
             ("precision >= 99%", "too_few_samples"),
-            ("fp <= 20%, rejected <= 1%", "too_few_samples"),
+            ("fp <= 20%, rejected <= 1%", None),  # nothing may be rejected instead
             ("fp <= 100%", "trivial"),
         ],
     )

@@ -402,7 +402,8 @@ def test_a_new_certificate_on_fresh_samples(guaranteed):
     before = guaranteed.certificate_
     model = guaranteed.recertify(fresh, labels)
     assert guaranteed.certificate_ is before
-    assert model.certificate_.confusion == model.confusion(fresh, labels)
+    whole = model.confusion(fresh, labels)
+    assert (model.certificate_.confusion.counts <= whole.counts).all()
     assert model.certificate_.guarantees[0].rate <= 0.2
     assert model.certificate_.confidence == before.confidence
     assert model.get_params() == guaranteed.get_params()

@@ -30,7 +30,7 @@ def talked():
     """A dialog with steps by several ways, a branch and an undo."""
     dialog = Dialog.from_data(X, Y, committee=MEMBERS, random_state=0)
     dialog.prefer("fp <= 30", strategies=["move"])
-    dialog.prefer("fp <= 20", strategies=["reweight"])
+    dialog.prefer("fp <= 20", strategies=["retune"])
     dialog.prefer("fp <= 25", strategies=["move"])
     dialog.goto(1)
     dialog.prefer("fp <= 15", strategies=["retune"])

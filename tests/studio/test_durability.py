@@ -6,7 +6,7 @@ import pytest
 from tests.studio.running import Studio
 from tests.studio.serving import client_of
 
-SLOW = {"wants": ["fp <= 8"], "strategies": ["reweight", "retune"]}
+SLOW = {"wants": ["fp <= 8"], "strategies": ["retune"]}
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def totals(page):
 def random_frontier(random):
     """Two curves that a request tries at step 1, and one that dominates them but is not tried."""
     curves = [{"name": "retune", "fp": [0], "fn": [0], "steps": [0, 2]}]
-    for name in ("start", "reweight"):
+    for name in ("start", "own"):
         fp = np.unique(random.integers(0, 60, random.integers(1, 30)))
         fn = np.sort(random.choice(60, len(fp), replace=False))[::-1]
         curves.append({"name": name, "fp": fp.tolist(), "fn": fn.tolist(), "steps": [0, 1]})
@@ -155,7 +155,7 @@ def made(user, mails_table, request):
         assert user.finished(user.post(f"{name}/program/grow", {"levels": 1}))["state"] == "done"
     elif request.param == "before other scores":
         name = f"/dialogs/{trained(user, mails_table)}"
-        user.asked(name, "fp <= 3", strategies=["reweight"])
+        user.asked(name, "fp <= 3", strategies=["retune"])
         user.ok(f"{name}/goto", {"step": 0})
     elif isinstance(request.param, tuple):
         own = uploaded(user, table(classes=request.param))

@@ -551,7 +551,7 @@ def test_requests_in_words_and_by_chosen_strategies(show, user, mails_table):
     expect(sentence(page).locator(".bad")).to_be_visible()
     words.fill("rejected <= 20%")
     expect(sentence(page).get_by_role("listitem")).to_have_count(2)  # what was asked is kept
-    for name, usual in (("move", True), ("reject", True), ("reweight", False), ("retune", False)):
+    for name, usual in (("move", True), ("reject", True), ("retune", False)):
         box = page.get_by_role("checkbox", name=re.compile(f"^{name}"))
         expect(box).to_be_checked(checked=usual)
     page.get_by_role("checkbox", name=re.compile("^reject")).click()

@@ -22,7 +22,7 @@ from margrave.studio.job_table import JobTable
 from margrave.studio.store import Store
 
 PICK_UP = 30.0  # seconds
-SLOW = {"wants": ["fp <= 8"], "strategies": ["reweight", "retune"], "at": 0, "keep": False}
+SLOW = {"wants": ["fp <= 8"], "strategies": ["retune"], "at": 0, "keep": False}
 LONG = ["logistic", "extra-trees"]  # members that take seconds to train
 
 
@@ -226,7 +226,7 @@ def test_every_process_shows_the_same_dialog_at_once(cluster, both):
             ("prefer", {"wants": ["fp <= 60"], "strategies": ["move"]}),
             ("prefer", {"wants": ["fp <= 50"], "strategies": ["move"]}),
             ("undo", {}),
-            ("prefer", {"wants": ["fn <= 70"], "keep": False, "strategies": ["move", "reweight"]}),
+            ("prefer", {"wants": ["fn <= 70"], "keep": False, "strategies": ["move", "retune"]}),
             ("goto", {"step": 2}),
             ("undo", {}),
             ("undo", {}),

@@ -92,8 +92,8 @@ def _steer(parser: _Parser) -> None:
     text = "A column to leave out. Repeat it for further columns."
     parser.add("--drop", "COLUMN", text, action="append", default=[])
     text = (
-        "The strategies to try, separated by commas: move, reject, reweight, retune. By default "
-        "move and reject; the other two are slow."
+        "The strategies to try, separated by commas: move, reject, retune. By default move "
+        "and reject; retune is slow."
     )
     parser.add("--strategies", "NAMES", text)
     text = "The random seed of the split and of the members; by default %(default)s."

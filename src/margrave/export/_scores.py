@@ -10,7 +10,7 @@ from margrave._typing import Flags
 from margrave.export._graph import ExportError, Graph
 from margrave.fuse import LinearScale, LogOddsCombination, OneVsRest
 from margrave.scores import NOISE
-from margrave.steer import SMALLEST_PROBABILITY, MeanScore, Scorer, SingleMember
+from margrave.steer import SMALLEST_PROBABILITY, Scorer, SingleMember
 
 
 def convert_scores(graph: Graph, scorer: Scorer, raw: list[str]) -> str:
@@ -35,10 +35,6 @@ def convert_scores(graph: Graph, scorer: Scorer, raw: list[str]) -> str:
 
 def _combine(graph: Graph, combine: Any, raw: list[str], k: int) -> str:
     """Return scores of shape (n, 1) for two classes, else (n, k)."""
-    if isinstance(combine, MeanScore):
-        parts = (combine.first, combine.second)
-        total = graph.add("Add", *(_combine(graph, part, raw, k) for part in parts))
-        return graph.add("Div", total, 2.0)
     if isinstance(combine, SingleMember):
         if not combine.probability:
             return raw[0]
@@ -66,16 +62,8 @@ def _values_of_class(graph: Graph, raw: list[str], c: int) -> str:
 
 def _one_vs_rest(graph: Graph, side: OneVsRest, raw: str) -> str:
     """Return the log-odds of one class, (n, 1), from the members' values of it, (n, K)."""
-    rank = side.rank
-    scaled = _scale(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
-    total = graph.product(scaled, rank.result.weights[:, None])
-    ranked = graph.add("Mul", graph.add("Sub", total, float(rank.threshold)), float(rank.slope))
-    if side.flipped:
-        return graph.add("Neg", ranked)
-    if side.coef is None:
-        return ranked
-    stacked = graph.line(scaled, side.coef[:, None], np.array([side.intercept]))
-    return graph.add("Div", graph.add("Add", ranked, stacked), 2.0)
+    scaled = _scale(graph, side.scale, raw)
+    return graph.line(scaled, side.coef[:, None], np.array([side.intercept]))
 
 
 def _scale(graph: Graph, scale: Any, raw: str) -> str:

@@ -10,7 +10,6 @@
 from margrave.fuse._bayes import BayesOptimalClassifier
 from margrave.fuse._log_odds import LogOddsCombination as LogOddsCombination
 from margrave.fuse._log_odds import OneVsRest as OneVsRest
-from margrave.fuse._log_odds import fit_focused_log_odds as fit_focused_log_odds
 from margrave.fuse._log_odds import fit_log_odds as fit_log_odds
 from margrave.fuse._rank_margin import Combination as Combination
 from margrave.fuse._rank_margin import CombinationSettings as CombinationSettings

@@ -201,9 +201,13 @@ class TunedRows:
                 code="not_supported",
                 preference=str(wanted),
             )
-        n, objective = len(self.codes), self.objective(wanted)
         plan = make_plan(
-            wanted, candidate.decision, candidate.scores, objective, n, may_reject=False
+            wanted,
+            candidate.decision,
+            candidate.scores,
+            self.objective(wanted),
+            np.bincount(self.codes, minlength=2),
+            1 - confidence,
         )
         default = Threshold(0.0, 0.0)
         name = name_request(plan, self.scores, self.codes, confidence)
@@ -224,7 +228,7 @@ class TunedRows:
                     *([self._proportions_note] if self.roles.proportions_differ else []),
                     *([self._copies_note] if self.n_copies else []),
                 ),
-                start=plan.matrix(default.predict(self.scores), self.codes),
+                start=default.predict(self.scores),
             )
         return make_model(
             self.scorer,

@@ -22,10 +22,10 @@ from margrave.steer._certify import PROPORTIONS_DIFFER as PROPORTIONS_DIFFER
 from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
-from margrave.steer._certify import make_plan as make_plan
 from margrave.steer._certify import name_request as name_request
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog, StoppedError
+from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate
 from margrave.steer._files import FileError
 from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier import best_thresholds as best_thresholds
@@ -37,6 +37,7 @@ from margrave.steer._ledger import Account, FileLedger, Ledger
 from margrave.steer._ledger import Grant as Grant
 from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
+from margrave.steer._plan import make_plan as make_plan
 from margrave.steer._planned_split import SplitOption, SplitPlan
 from margrave.steer._reply import Reply
 from margrave.steer._row_hashes import DuplicatesWarning
@@ -48,7 +49,6 @@ from margrave.steer._row_hashes import one_of_each as one_of_each
 from margrave.steer._row_hashes import random_keys as random_keys
 from margrave.steer._rows import CellRows, Comparison
 from margrave.steer._scorer import SMALLEST_PROBABILITY as SMALLEST_PROBABILITY
-from margrave.steer._scorer import MeanScore as MeanScore
 from margrave.steer._scorer import Scorer as Scorer
 from margrave.steer._scorer import SingleMember as SingleMember
 from margrave.steer._split import SplitError, SplitSizes
@@ -90,6 +90,9 @@ __all__ = [
     "Curve",
     "Dialog",
     "DuplicatesWarning",
+    "ExpectedBound",
+    "ExpectedCell",
+    "ExpectedCertificate",
     "FileError",
     "FileLedger",
     "Frontier",

@@ -13,13 +13,13 @@ from margrave.confusion import Preference
 from margrave.steer._certificate import Certificate
 from margrave.steer._certify import (
     CertificationSet,
+    Prospect,
     certify,
-    check_guarantee,
     describe_support,
     make_certification_set,
     name_request,
-    plan_request,
 )
+from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
@@ -160,15 +160,29 @@ class Acceptances:
         wanted, certification_set, rows = self._begin(reply, data, None, None)
         if self._known(step, certification_set, confidence) is not None:
             return
-        delta, candidate = 1 - confidence, reply.candidate
-        account = self.ledger.account(rows, delta)
+        prospect = Prospect.of(wanted, reply.candidate, data, certification_set.codes, confidence)
+        account = self.ledger.account(rows, 1 - confidence)
         if account.uses:  # the same request may be one of them
-            plan, scores = plan_request(wanted, candidate, data, certification_set)
-            name = name_request(plan, scores, certification_set.codes, confidence)
+            scores = reply.candidate.scorer.score_encoded(certification_set.X.X)
+            name = name_request(prospect.plan, scores, certification_set.codes, confidence)
             if account.has(name):
                 return
-        part = account.next_part(delta, reserve)
-        check_guarantee(wanted, candidate.decision, data, certification_set, part)
+        prospect.check(account.next_part(1 - confidence, reserve))
+
+    def expect(
+        self,
+        reply: Reply,
+        data: TuningData,
+        X: Any,
+        y: ArrayLike | None,
+        confidence: float,
+        reserve: bool,
+    ) -> ExpectedCertificate:
+        """Return what the certificate of a step will probably state."""
+        wanted, certification_set, rows = self._begin(reply, data, X, y)
+        part = self.ledger.account(rows, 1 - confidence).next_part(1 - confidence, reserve)
+        codes = certification_set.codes
+        return Prospect.of(wanted, reply.candidate, data, codes, confidence).expect(part)
 
     def _begin(
         self, reply: Reply, data: TuningData, X: Any, y: ArrayLike | None

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import name_class
 from margrave.confusion import Bound, Confusion, Preference, format_decimal
+from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._order_statistic import clopper_pearson
 
 
@@ -279,6 +280,8 @@ class Certificate:
         Confusion matrix of the certification set for the model at the start of the dialog.
     earlier : tuple of Use
         The earlier uses of the certification data: the ledger knows those of other dialogs too.
+    expected : ExpectedCertificate or None
+        What was expected before the certification set was used; None if nothing was.
 
     Examples
     --------
@@ -313,6 +316,7 @@ class Certificate:
     renews: str = ""
     start: Confusion | None = None
     earlier: tuple[Use, ...] = ()
+    expected: ExpectedCertificate | None = None
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -339,11 +343,26 @@ class Certificate:
                 f"this guarantee uses {part:.0%} of the error probability of "
                 f"{1 - self.confidence:.3g}; the rest is for other guarantees on the same rows."
             )
+        if self.expected is not None:
+            remarks.append(self._compare_with_expected(self.expected))
         remarks += self.notes
         remarks += [f"an earlier guarantee on the same rows: {use}." for use in self.earlier]
         if self.renews:
             remarks.append(f"recertified; the first certificate was issued {self.renews}.")
         return tuple(remarks)
+
+    def _compare_with_expected(self, expected: ExpectedCertificate) -> str:
+        """State the proportion of each class predicted right, as expected and as measured."""
+        parts = []
+        for cell in expected.cells:
+            if cell.predicted == cell.true and cell.rate is not None:
+                n = sum(self.confusion[cell.true, one] for one in (*self.confusion.classes, None))
+                rate = self.confusion[cell.true, cell.true] / n
+                parts.append(
+                    f"{name_class(cell.true)} {cell.rate:.1%} ({cell.low:.1%} to {cell.high:.1%}), "
+                    f"measured {rate:.1%}"
+                )
+        return f"predicted right, as expected before: {'; '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the certificate in values that JSON can hold.
@@ -374,6 +393,7 @@ class Certificate:
             "samples": self.samples,
             "renews": self.renews or None,
             "start": None if self.start is None else self.start.to_dict(),
+            "expected": None if self.expected is None else self.expected.to_dict(),
             "remarks": list(self.remarks),
         }
 

@@ -1,22 +1,12 @@
 """Certification: set a decision on the certification set so that a guarantee holds on new samples.
 
-There are two routes:
-
-- *Order statistics*, for two classes and rates with a fixed base (``fp``, ``fn``, ``recall``,
-  ``alarms``, ...). Each of m bounds gets the part δ/m of the error probability and allows all
-  thresholds on one side of one of the scores. Of the thresholds that all bounds allow, the
-  decision is the one nearest to the tuned threshold.
-- *A tested path*, for all other preferences (precision, accuracy, rejection, more than two
-  classes). Decisions that the tuning set determined are tested one after another until the first
-  one fails (Learn then Test, Angelopoulos et al., 2021). A decision passes if every bound passes
-  at the full δ. The tests need no correction for several bounds, because a false guarantee needs
-  the violated bound itself to pass; nor for several decisions, because the first failure ends the
-  path. Of those that pass, the decision with the fewest errors on the tuning set is certified.
+The plan (:mod:`margrave.steer._plan`) says which decisions may be certified, and how they are
+tested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
@@ -30,22 +20,21 @@ from margrave import _labels
 from margrave._errors import ParameterError
 from margrave._indexing import select_rows
 from margrave._messages import name_class
-from margrave._typing import Codes, Floats
+from margrave._typing import Codes, Floats, Ints
 from margrave.committee import FittedMembers
-from margrave.confusion import Bound, Confusion, Objective, Preference, count_predictions
+from margrave.confusion import Bound, Confusion, Preference
 from margrave.steer._certificate import Certificate, Use, make_cells, make_guarantees
+from margrave.steer._expected import ExpectedCertificate, expect_certificate, find_nearest
 from margrave.steer._ledger import Grant
 from margrave.steer._order_statistic import (
     GuaranteeError,
-    forbids_rejecting,
-    has_order_statistics,
     is_trivial,
     largest_allowed_count,
-    one_sided_bounds,
-    p_value,
     samples_needed,
     supported_rate,
 )
+from margrave.steer._plan import Draws, TuningScores, certify_draws, make_plan
+from margrave.steer._plan import Plan as Plan
 from margrave.steer._row_hashes import (
     RowHashes,
     UsedRows,
@@ -54,194 +43,8 @@ from margrave.steer._row_hashes import (
     warn_of_near_copies,
 )
 from margrave.steer._scorer import Scorer
-from margrave.steer._thresholds import Decision, Threshold, best_decision, best_rejecting_decision
+from margrave.steer._thresholds import Decision, Threshold
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
-
-# The fractions of each limit that the decisions on a path may use on the tuning set.
-_FRACTIONS = tuple(np.linspace(1, 0, 21).round(3).tolist())
-# The number of thresholds for two classes on a path.
-_GRID = 101
-# Sizes to try for a certification set that is large enough, as multiples of its present size.
-_MULTIPLES = (1.25, 1.5, 2, 3, 5, 7.5, 10, 20, 50, 100, 1000)
-
-
-@dataclass(frozen=True)
-class TightenedBounds:
-    """Stricter bounds that replace those of a preference in an objective."""
-
-    all_bounds: tuple[Bound, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What to guarantee and how, fixed before the certification set is used.
-
-    Attributes
-    ----------
-    preference : Preference
-        The preference to guarantee, in rates.
-    classes : tuple of labels
-        All classes.
-    positive : label or None
-        The positive class.
-    decision : Decision
-        The decision that was tuned on the tuning set.
-    path : tuple of Decision
-        The decisions to test one after another, the safest first; empty for order statistics.
-    values : tuple of (int, int)
-        The errors and the rejected samples of these decisions on the tuning set.
-    expected : tuple of tuple of (float, float)
-        For each of these decisions and each bound, the rate and its base as a fraction of all
-        samples, on the tuning set.
-    """
-
-    preference: Preference
-    classes: tuple[Any, ...]
-    positive: Any
-    decision: Decision
-    path: tuple[Decision, ...] = ()
-    values: tuple[tuple[int, int], ...] = ()
-    expected: tuple[Any, ...] = ()
-
-    def matrix(self, predictions: Codes, codes: Codes) -> Confusion:
-        """Return the confusion matrix of some predictions."""
-        return count_predictions(predictions, codes, self.classes, self.positive)
-
-
-def make_plan(
-    preference: Preference,
-    decision: Decision,
-    scores: Floats,
-    objective: Objective,
-    n_certify: int,
-    may_reject: bool,
-) -> Plan:
-    """Choose the route, and make the path of decisions if one has to be tested.
-
-    Parameters
-    ----------
-    preference : Preference
-        The preference that was requested on the tuning set.
-    decision : Decision
-        The decision that was tuned on the tuning set.
-    scores : ndarray
-        Scores of the tuning set.
-    objective : Objective
-        The objective on the tuning set.
-    n_certify : int
-        Size of the certification set.
-    may_reject : bool
-        Whether the decision may reject samples.
-    """
-    empty = objective.matrix(objective.codes)
-    wanted = preference.in_rates(empty)
-    plan = Plan(wanted, objective.classes, objective.positive, decision)
-    if _uses_order_statistics(wanted, decision, empty):
-        return plan
-    path = [decision]
-    if objective.k == 2:
-        path += _threshold_grid(scores, objective.counts)
-    else:
-        path += _offset_path(objective, wanted, scores)
-    if may_reject:
-        path += _rejecting_path(objective, wanted, scores)
-    expected = [_expected_rates(point, scores, objective, wanted) for point in path]
-    p = [_expected_p(rates, wanted, n_certify) for rates, _ in expected]
-    order = np.argsort(p, kind="stable")
-    return replace(
-        plan,
-        path=tuple(path[i] for i in order),
-        values=tuple(expected[i][1] for i in order),
-        expected=tuple(expected[i][0] for i in order),
-    )
-
-
-def _uses_order_statistics(wanted: Preference, decision: Decision, matrix: Confusion) -> bool:
-    two = len(matrix.classes) == 2
-    return two and not decision.rejects and has_order_statistics(wanted, matrix)
-
-
-def _threshold_grid(scores: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
-    """Return thresholds at quantiles of the scores, each of which may have a count."""
-    q = np.linspace(0, 1, _GRID)
-    grid = np.unique(
-        np.quantile(scores, q) if counts is None else _weighted_quantiles(scores, counts, q)
-    )
-    return [Threshold(threshold, threshold) for threshold in grid.tolist()]
-
-
-def _weighted_quantiles(scores: Floats, counts: NDArray[np.int64], q: Floats) -> Floats:
-    """Return quantiles of scores that occur several times."""
-    order = np.argsort(scores, kind="stable")
-    under = np.cumsum(counts[order])
-    at = np.searchsorted(under, q * under[-1], "left")
-    quantiles: Floats = scores[order][np.minimum(at, len(order) - 1)]
-    return quantiles
-
-
-def _offset_path(objective: Objective, wanted: Preference, scores: Floats) -> list[Decision]:
-    """Find offsets that use fractions of all limits, or of all but those of one word."""
-    path: list[Decision] = []
-    words = dict.fromkeys(bound.word for bound in wanted.bounds if len(wanted.bounds) > 1)
-    for fixed in ("", *words):
-        for fraction in _FRACTIONS:
-            tightened = _tighten_objective(objective, wanted, fraction, fixed)
-            path.append(best_decision(tightened, scores, near=path[-1] if path else None))
-    return path
-
-
-def _rejecting_path(objective: Objective, wanted: Preference, scores: Floats) -> list[Decision]:
-    """Find decisions that reject as many samples as allowed, or a fraction of them."""
-    path: list[Decision] = []
-    for fixed in ("rejected", ""):
-        for fraction in _FRACTIONS:
-            tightened = _tighten_objective(objective, wanted, fraction, fixed)
-            path.append(best_rejecting_decision(tightened, scores, near=path[-1] if path else None))
-    return path
-
-
-def _tighten_objective(
-    objective: Objective, wanted: Preference, fraction: float, fixed: str
-) -> Objective:
-    """Return an objective that allows a fraction of each limit, except those of a fixed word."""
-    bounds = [
-        bound if bound.word == fixed else _tighten_bound(bound, fraction)
-        for bound in wanted.all_bounds
-    ]
-    return replace(objective, preference=TightenedBounds(tuple(bounds)))
-
-
-def _tighten_bound(bound: Bound, fraction: float) -> Bound:
-    exact = type(bound.limit)(fraction)
-    limit = bound.limit * exact if bound.at_most else 1 - (1 - bound.limit) * exact
-    return replace(bound, limit=limit.limit_denominator(10**9))
-
-
-def _expected_rates(
-    decision: Decision, scores: Floats, objective: Objective, wanted: Preference
-) -> tuple[tuple[tuple[float, float], ...], tuple[int, int]]:
-    """Return the rate and base of each bound on the tuning set; the errors, and the rejected."""
-    predictions = decision.predict(scores)
-    matrix = objective.matrix(predictions)
-    rates = []
-    for bound in wanted.all_bounds:
-        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-        rates.append((amount / base if base else 0.0, base / matrix.n))
-    value = objective.evaluate(predictions)
-    return tuple(rates), (value.errors, value.n_rejected)
-
-
-def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: float) -> float:
-    """Return the largest p-value of the bounds on n samples with the rates of the tuning set."""
-    worst = 0.0
-    for (rate, base), bound in zip(rates, wanted.all_bounds, strict=True):
-        if forbids_rejecting(bound):
-            worst = max(worst, float(rate > 0))
-            continue
-        size = int(base * n)
-        count = int(np.ceil(rate * size) if bound.at_most else np.floor(rate * size))
-        worst = max(worst, float(p_value(count, size, float(bound.limit), bound.at_most)))
-    return worst
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +59,8 @@ class CertifiedDecision:
         "order statistics" or "tested path".
     delta : float
         Error probability of each bound.
+    used : ndarray of bool
+        The samples of the certification set that were used.
     n_tested : int
         Number of decisions that were tested; 1 for order statistics.
     """
@@ -263,6 +68,7 @@ class CertifiedDecision:
     decision: Decision
     route: str
     delta: float
+    used: NDArray[np.bool_]
     n_tested: int = 1
 
 
@@ -274,108 +80,70 @@ def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Cert
     GuaranteeError
         If the certification set cannot support it.
     """
-    truth = plan.matrix(codes, codes)
-    bounds = [] if plan.path else one_sided_bounds(plan.preference, truth)
-    delta /= max(len(bounds), 1)
-    _check_sizes(plan.preference, truth, delta, len(bounds))
-    if not plan.path:
-        threshold = _order_statistic_threshold(plan, bounds, scores, codes, delta)
-        return CertifiedDecision(threshold, "order statistics", delta)
-    n_passed = 0
-    for decision in plan.path:
-        if _measured_p(plan, decision, scores, codes) > delta:
-            break
-        n_passed += 1
-    if not n_passed:
+    check_sizes(plan, class_sizes(plan, codes), delta)
+    used = _choose_samples(plan, scores, codes, delta)
+    found = certify_draws(plan, Draws.of(scores[used], codes[used]), delta)
+    part = plan.part(delta)
+    if not found.certified[0]:
         raise GuaranteeError(
-            _describe_failed_path(plan, codes, delta),
-            code="not_supported",
+            f"'{plan.preference}' cannot be guaranteed at confidence {1 - delta:.10g}: the rates "
+            f"of the {len(codes):,} samples of the certification set do not support it. Request "
+            "less strict limits, allow rejection (such as 'rejected <= 10%'), or use a larger "
+            "certification set.",
+            code="not_supported" if plan.path else "conflict",
             used_up=True,
             bounds=[str(bound) for bound in plan.preference.bounds],
             confidence=1 - delta,
             n=len(codes),
         )
-    best = min(range(n_passed), key=plan.values.__getitem__)
-    n_tested = min(n_passed + 1, len(plan.path))
-    return CertifiedDecision(plan.path[best], "tested path", delta, n_tested)
+    return CertifiedDecision(found.decisions[0], plan.route, part, used, int(found.n_tested[0]))
 
 
-def _measured_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> float:
-    """Return the largest p-value of the bounds on the certification set."""
-    matrix = plan.matrix(decision.predict(scores), codes)
-    worst = 0.0
-    for bound in plan.preference.all_bounds:
-        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-        if forbids_rejecting(bound):
-            worst = max(worst, float(decision.rejects))
-            continue
-        worst = max(worst, float(p_value(amount, base, float(bound.limit), bound.at_most)))
-    return worst
+def class_sizes(plan: Plan, codes: Codes) -> Ints:
+    """Count the samples of each class."""
+    return np.bincount(codes, minlength=len(plan.classes))
 
 
-def _order_statistic_threshold(
-    plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: float
-) -> Decision:
-    """Return the threshold nearest to the tuned one that all bounds allow."""
-    lowest, highest = -np.inf, np.inf
-    for bound, rows, prediction in bounds:
-        ordered = np.sort(scores[rows[codes]])
-        n, limit = len(ordered), float(bound.limit if bound.at_most else 1 - bound.limit)
-        allowed = largest_allowed_count(n, limit, delta)
-        if allowed >= n:
-            continue
-        if prediction == 1:  # at most `allowed` scores above the threshold
-            lowest = max(lowest, float(ordered[n - allowed - 1]))
-        else:  # at most `allowed` scores at or below it
-            highest = min(highest, float(np.nextafter(ordered[allowed], -np.inf)))
-    if lowest > highest:
-        names = " and ".join(f"'{bound}'" for bound, *_ in bounds)
-        raise GuaranteeError(
-            f"{names} cannot be guaranteed together on the {len(codes):,} samples of the "
-            "certification set: meeting one breaks the other. Allow rejection (such as "
-            "'rejected <= 10%'), request less strict limits, or use a larger certification set.",
-            code="conflict",
-            used_up=True,
-            bounds=[str(bound) for bound, *_ in bounds],
-            n=len(codes),
-        )
-    if not isinstance(plan.decision, Threshold):
-        raise TypeError(f"Order statistics need a threshold; got {plan.decision!r}.")
-    threshold = min(max(plan.decision.high, lowest), highest)
-    return Threshold(threshold, threshold)
+def _choose_samples(plan: Plan, scores: Floats, codes: Codes, delta: float) -> NDArray[np.bool_]:
+    """Choose which samples to use: all, or fewer of a class where more make it only stricter.
 
-
-def _check_sizes(wanted: Preference, truth: Confusion, delta: float, n_guarantees: int) -> None:
-    """Raise an error if no predictions for the certification set could prove some bound.
-
-    Parameters
-    ----------
-    wanted : Preference
-        The preference, in rates.
-    truth : Confusion
-        The certification set, with every sample predicted right.
-    delta : float
-        Error probability of each bound.
-    n_guarantees : int
-        The number of bounds that the error probability was divided among; 0 if it was not.
+    The choice is random, and the same for the same samples in any order. It must not depend on the
+    scores in any other way.
     """
-    for bound in wanted.all_bounds:
-        if forbids_rejecting(bound) or is_trivial(float(bound.limit), bound.at_most):
+    used = np.ones(len(codes), dtype=bool)
+    numbers = plan.limited_sizes(class_sizes(plan, codes), delta)
+    if numbers:
+        columns = [codes, *np.round(scores, _DIGITS).reshape(len(codes), -1).T]
+        order = np.lexsort(columns)
+        rng = np.random.default_rng(int(fingerprint(scores, codes), 16))
+        order = order[rng.permutation(len(order))]
+        for rows, n in numbers:
+            used[order[rows[codes[order]]][n:]] = False
+    return used
+
+
+def check_sizes(plan: Plan, sizes: Ints, delta: float) -> None:
+    """Raise an error if no predictions for sets with these class sizes could prove some bound."""
+    part, m = plan.part(delta), plan.n_parts
+    for bound, _, base in plan.cells():
+        if bound.word == "rejected" and bound.at_most:
+            continue  # a decision that rejects nothing meets it
+        if is_trivial(float(bound.limit), bound.at_most):
             continue
-        rows = np.asarray(bound.cells(truth)[1].any(axis=1))
-        n, limit = int(truth.counts[rows].sum()), float(bound.limit)
+        rows = np.asarray(base.any(axis=1))
+        n, limit = int(sizes[rows].sum()), float(bound.limit)
         limit = limit if bound.at_most else 1 - limit
-        if largest_allowed_count(n, limit, delta) < 0:
-            labels = [label for label, has in zip(truth.classes, rows, strict=True) if has]
+        if largest_allowed_count(n, limit, part) < 0:
+            labels = [label for label, has in zip(plan.classes, rows, strict=True) if has]
             of = "" if rows.all() else f" of {' or '.join(map(name_class, labels))}"
             raise GuaranteeError(
-                _describe_too_few(bound, limit, n, of, delta, n_guarantees),
+                _describe_too_few(bound, limit, n, of, part, m),
                 code="too_few_samples",
                 bound=str(bound),
-                confidence=1 - delta,
+                confidence=1 - part,
                 n=n,
-                needed=samples_needed(limit, delta),
-                supported=supported_rate(n, delta) / 100,
+                needed=samples_needed(limit, part),
+                supported=supported_rate(n, part) / 100,
             )
 
 
@@ -384,7 +152,7 @@ def _describe_too_few(bound: Bound, limit: float, n: int, of: str, delta: float,
     least = samples_needed(limit, delta)
     rate = supported_rate(n, delta)
     best = f"{rate if bound.at_most else 100 - rate:.2f}%"
-    divided = f" (the error probability is divided among {m} guarantees)" if m > 1 else ""
+    divided = f" (the error probability is divided by {m})" if m > 1 else ""
     if least is None:
         return (
             f"'{bound}' cannot be guaranteed with any number of samples; the {n:,} samples{of} in "
@@ -393,27 +161,6 @@ def _describe_too_few(bound: Bound, limit: float, n: int, of: str, delta: float,
     return (
         f"'{bound}' at confidence {1 - delta:.10g}{divided} needs {least:,} samples{of} in the "
         f"certification set; it has {n:,}, which support a limit of {best} at best."
-    )
-
-
-def _describe_failed_path(plan: Plan, codes: Codes, delta: float) -> str:
-    """Say that no decision on a path passed, and how many samples might be enough."""
-    n, wanted = len(codes), plan.preference
-    failure = (
-        f"'{wanted}' cannot be guaranteed at confidence {1 - delta:.10g} on the {n:,} samples of "
-        "the certification set"
-    )
-    if any(_expected_p(rates, wanted, n) <= delta for rates in plan.expected[:1]):
-        return f"{failure}: its rates do not support it, although those of the tuning set do."
-    for multiple in _MULTIPLES:
-        if any(_expected_p(rates, wanted, n * multiple) <= delta for rates in plan.expected):
-            size = int(n * multiple)
-            return (
-                f"{failure}; with the rates of the tuning set, about {size:,} samples are needed."
-            )
-    return (
-        f"{failure}, and with the rates of the tuning set no number of samples is enough. Request "
-        "less strict limits."
     )
 
 
@@ -454,7 +201,8 @@ def issue_certificate(
     earlier: tuple[Use, ...] = (),
     notes: tuple[str, ...] = (),
     renews: str = "",
-    start: Confusion | None = None,
+    start: Codes | None = None,
+    expected: ExpectedCertificate | None = None,
 ) -> tuple[Decision, Certificate]:
     """Set the decision of a plan, and issue its certificate.
 
@@ -464,15 +212,18 @@ def issue_certificate(
         What to guarantee.
     scores, codes : ndarray
         Scores and true classes of the certification set.
-    requested, strategy, tuning, number, earlier, notes, renews, start
+    requested, strategy, tuning, number, earlier, notes, renews, expected
         Attributes of the certificate.
+    start : ndarray, optional
+        The predictions for the certification set at the start of the dialog.
     confidence, delta : float
         The confidence that the certificate states, and the error probability that it may use.
     """
     check_confidence(confidence, "SteeredClassifier")
-    _check_contents(plan.preference, plan.matrix(codes, codes))
+    _check_contents(plan, class_sizes(plan, codes))
     certified = set_decision(plan, scores, codes, delta)
-    matrix = plan.matrix(certified.decision.predict(scores), codes)
+    used = certified.used
+    matrix = plan.matrix(certified.decision.predict(scores[used]), codes[used])
     certificate = Certificate(
         preference=str(plan.preference),
         requested=requested,
@@ -488,18 +239,32 @@ def issue_certificate(
         tuning=tuning,
         issued=date.today().isoformat(),
         samples=fingerprint(scores, codes),
-        notes=notes,
+        notes=(*notes, *_notes_on_unused(plan, codes, used)),
         renews=renews,
-        start=start,
+        start=None if start is None else plan.matrix(start[used], codes[used]),
+        expected=expected,
     )
     return certified.decision, certificate
 
 
-def _check_contents(wanted: Preference, truth: Confusion) -> None:
+def _notes_on_unused(plan: Plan, codes: Codes, used: NDArray[np.bool_]) -> list[str]:
+    """Say of which classes samples were not used, and why."""
+    notes = []
+    for c, label in enumerate(plan.classes):
+        n, n_unused = int((codes == c).sum()), int((~used & (codes == c)).sum())
+        if n_unused:
+            notes.append(
+                f"{n_unused:,} of the {n:,} samples of {name_class(label)} in the certification "
+                "set, drawn at random, were not used: with all of them no more errors would be "
+                "allowed, and the limit would be harder to meet."
+            )
+    return notes
+
+
+def _check_contents(plan: Plan, sizes: Ints) -> None:
     """Raise an error if a class has no samples, or if every model meets the preference."""
-    sizes = truth.counts.sum(axis=1)
     if not sizes.all():
-        missing = _labels.plain(truth.classes[int(np.argmin(sizes))])
+        missing = _labels.plain(plan.classes[int(np.argmin(sizes))])
         raise GuaranteeError(
             "A guarantee needs samples of every class in the certification set; it has none of "
             f"{name_class(missing)}.",
@@ -507,6 +272,7 @@ def _check_contents(wanted: Preference, truth: Confusion) -> None:
             label=missing,
             n=0,
         )
+    wanted = plan.preference
     if all(is_trivial(float(bound.limit), bound.at_most) for bound in wanted.bounds):
         raise GuaranteeError(
             f"'{wanted}' guarantees nothing: every model meets it. Request a stricter limit.",
@@ -515,35 +281,93 @@ def _check_contents(wanted: Preference, truth: Confusion) -> None:
         )
 
 
-def check_guarantee(
-    wanted: Preference,
-    decision: Decision,
-    data: TuningData,
-    certification_set: CertificationSet,
-    delta: float,
-) -> None:
-    """Raise the error of :func:`certify` that the size of the certification set determines.
+@dataclass(frozen=True, eq=False)
+class Prospect:
+    """A candidate to certify, and the class sizes of the certification set.
 
-    Parameters
+    Attributes
     ----------
     wanted : Preference
         What to guarantee.
-    decision : Decision
-        The decision that was tuned on the tuning set.
+    candidate : Candidate
+        The candidate.
     data : TuningData
         The tuning set.
-    certification_set : CertificationSet
-        The certification set; only its number of samples of each class is used.
-    delta : float
-        The error probability that the certificate may use.
+    sizes : ndarray of int
+        The class sizes.
+    confidence : float
+        The confidence.
+    plan : Plan
+        What is guaranteed and how. It is made for the whole error probability, so that the same
+        request has the same plan, whatever is left of it.
     """
-    codes = certification_set.codes
-    truth = count_predictions(codes, codes, data.labels, data.positive)
-    rates = wanted.in_rates(data.matrix(data.codes))
-    _check_contents(rates, truth)
-    ordered = _uses_order_statistics(rates, decision, truth)
-    n_guarantees = len(one_sided_bounds(rates, truth)) if ordered else 0
-    _check_sizes(rates, truth, delta / max(n_guarantees, 1), n_guarantees)
+
+    wanted: Preference
+    candidate: Candidate
+    data: TuningData
+    sizes: Ints
+    confidence: float
+    plan: Plan
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Preference,
+        candidate: Candidate,
+        data: TuningData,
+        codes: Codes,
+        confidence: float,
+    ) -> Prospect:
+        """Make the plan."""
+        sizes = np.bincount(codes, minlength=data.k)
+        decision, scores, objective = candidate.decision, candidate.scores, data.objective(wanted)
+        plan = make_plan(wanted, decision, scores, objective, sizes, 1 - confidence)
+        return cls(wanted, candidate, data, sizes, confidence, plan)
+
+    def expect(self, delta: float, nearest_below: float = 0.5) -> ExpectedCertificate:
+        """Return the expected certificate, with the nearest preference if it is improbable.
+
+        Parameters
+        ----------
+        delta : float
+            The error probability that the certificate may use.
+        nearest_below : float, default=0.5
+            The probability below which the nearest preference is searched for.
+        """
+        scores, objective = self.candidate.scores, self.data.objective(self.wanted)
+        tuning = TuningScores.of(scores, objective)
+        matrix = self.data.matrix(self.candidate.predictions)
+        expected = expect_certificate(self.plan, tuning, matrix, self.sizes, self.confidence, delta)
+        if expected.probability >= nearest_below:
+            return expected
+        nearest = find_nearest(self.plan.preference, scores, objective, self.sizes, delta)
+        return replace(expected, nearest=None if nearest is None else str(nearest))
+
+    def check(self, delta: float) -> ExpectedCertificate:
+        """Return the expected certificate, or raise an error if there can be none.
+
+        Raises
+        ------
+        GuaranteeError
+            If the class sizes or the simulation say so. Nothing is used up.
+        """
+        _check_contents(self.plan, self.sizes)
+        check_sizes(self.plan, self.sizes, delta)
+        expected = self.expect(delta, nearest_below=1e-9)
+        if expected.probability > 0:
+            return expected
+        nearest = expected.nearest
+        offer = "" if nearest is None else f" The nearest limits that can be: '{nearest}'."
+        raise GuaranteeError(
+            f"'{self.plan.preference}' cannot be guaranteed at confidence {1 - delta:.10g} on the "
+            f"{self.sizes.sum():,} samples of the certification set: if they are like the tuning "
+            f"set, their rates will not support it.{offer} The certification set was not used.",
+            code="not_supported",
+            bounds=[str(bound) for bound in self.plan.preference.bounds],
+            confidence=1 - delta,
+            n=int(self.sizes.sum()),
+            nearest=nearest,
+        )
 
 
 def renew_certificate(
@@ -700,10 +524,11 @@ def certify(
         default this is the whole error probability.
     """
     X, codes = certification_set.X.X, certification_set.codes
-    plan, scores = plan_request(wanted, candidate, data, certification_set)
-    start_predictions = start.decision.predict(start.scorer.score_encoded(X))
+    prospect = Prospect.of(wanted, candidate, data, codes, confidence)
+    plan, scores = prospect.plan, candidate.scorer.score_encoded(X)
     name = name_request(plan, scores, codes, confidence)
     with nullcontext(Grant(1 - confidence)) if use is None else use(name) as grant:
+        expected = prospect.check(grant.part)
         decision, certificate = issue_certificate(
             plan,
             scores,
@@ -716,37 +541,29 @@ def certify(
             number=grant.number,
             earlier=grant.earlier,
             notes=certification_set.notes,
-            start=plan.matrix(start_predictions, codes),
+            start=start.decision.predict(start.scorer.score_encoded(X)),
+            expected=expected,
         )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     used = data.used.with_rows(certification_set.rows)
     return Certified(scorer, decision, plan, certificate, used)
 
 
-def plan_request(
-    wanted: Preference,
-    candidate: Candidate,
-    data: TuningData,
-    certification_set: CertificationSet,
-) -> tuple[Plan, Floats]:
-    """Return what to guarantee and how, and the scores of the certification set."""
-    X, n = certification_set.X.X, len(certification_set.codes)
-    decision, tuning = candidate.decision, candidate.scores
-    plan = make_plan(wanted, decision, tuning, data.objective(wanted), n, wanted.allows_rejecting)
-    return plan, candidate.scorer.score_encoded(X)
-
-
 def name_request(plan: Plan, scores: Floats, codes: Codes, confidence: float) -> str:
     """Return a name that requests share if the same tests are made on the same samples.
 
     These are determined by the scores and classes of the certification set, by the preference with
-    its positive class and the confidence, and by the tested path, for which its values on the
-    tuning set stand.
+    its positive class and the confidence, and by the plan: the tested path, for which its values on
+    the tuning set stand, or the fixed thresholds of a decision that rejects. Without rejection,
+    order statistics guarantee the same for all thresholds that they allow.
     """
     samples = fingerprint(scores, codes)
     positive = None if plan.positive is None else plan.classes.index(plan.positive)
     wanted = (str(plan.preference), positive, round(confidence, 9))
-    return str(joblib.hash((samples, *wanted, plan.values)))
+    tests: Any = plan.values
+    if not plan.path and plan.may_reject and isinstance(plan.decision, Threshold):
+        tests = tuple(round(one, _DIGITS) for one in (plan.decision.low, plan.decision.high))
+    return str(joblib.hash((samples, *wanted, tests)))
 
 
 def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float = 0.0) -> int:

@@ -32,6 +32,7 @@ from margrave.martingale import NotMetWarning, Program, Step, Tuning
 from margrave.steer._acceptance import Acceptances, Accepted
 from margrave.steer._alternatives import Alternative, find_alternatives
 from margrave.steer._certify import check_confidence
+from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
@@ -776,7 +777,7 @@ class Dialog(Saved):
 
         Each strategy proposes candidates. Among those that meet the preference, the reply is the
         one with the fewest errors in total, then the fewest rejected samples. A candidate of a
-        slow strategy ("reweight", "retune") replaces the best fast one only if it has fewer errors
+        slow strategy ("retune") replaces the best fast one only if it has fewer errors
         by two standard errors of the difference. If no candidate meets the preference, the reply
         is the nearest one.
 
@@ -789,8 +790,8 @@ class Dialog(Saved):
             Whether the preference of the current step still holds, except for the quantities that
             `wants` limits. If the limits cannot be met together, those that are kept have priority.
         strategies : list of str or Strategy, default=None
-            Strategies to try: "move", "reject", "reweight", "retune", or your own. None tries
-            "move" and "reject". The other two are slow and seldom reach more.
+            Strategies to try: "move", "reject", "retune", or your own. None tries "move" and
+            "reject". "retune" is slow and seldom reaches more.
         at : int, default=None
             Number of the step at which the request is made. None is the current step.
         callback : callable, default=None
@@ -1144,7 +1145,7 @@ class Dialog(Saved):
         GuaranteeError
             If there is no preference yet; if the certification set is missing, too small (the
             message says how many samples are needed) or used up; or if the guarantee does not hold
-            on it.
+            on it. If the tuning set shows that the guarantee is impossible, nothing is used up.
 
         Examples
         --------
@@ -1172,12 +1173,58 @@ class Dialog(Saved):
             self.save(self._path)
         return model
 
+    def expected_certificate(
+        self,
+        X_certify: Any = None,
+        y_certify: ArrayLike | None = None,
+        *,
+        confidence: float = 0.95,
+        reserve: bool = False,
+    ) -> ExpectedCertificate:
+        """Simulate what :meth:`accept` will certify, without using the certification set.
+
+        Only the class sizes of the certification set are used, with what is left of its error
+        probability. The :attr:`ledger` records nothing.
+
+        Parameters
+        ----------
+        X_certify, y_certify, confidence, reserve
+            As in :meth:`accept`.
+
+        Returns
+        -------
+        ExpectedCertificate
+            The probability that the preference of the current step is certified, the expected
+            rates with their ranges and, where a certificate is improbable, the nearest limits that
+            can be certified.
+
+        Raises
+        ------
+        GuaranteeError
+            If there is no preference yet, or if the certification set is missing or used up.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> reply = dialog.prefer("fn <= 30%", strategies=["move"])
+        >>> expected = dialog.expected_certificate()
+        >>> expected.probability, expected.route
+        (1.0, 'order statistics')
+        """
+        check_confidence(confidence, "Dialog.expected_certificate")
+        return self._acceptances.expect(
+            self.reply, self._data, X_certify, y_certify, float(confidence), reserve
+        )
+
     def check_accept(self, *, confidence: float = 0.95, reserve: bool = False) -> None:
         """Check whether :meth:`accept` can succeed, without using the certification set.
 
         This counts only the samples of each class in the certification set that
-        :meth:`from_data` kept apart. Whether the guarantee holds on them, only :meth:`accept`
-        finds out.
+        :meth:`from_data` kept apart, and simulates certification as :meth:`expected_certificate`
+        does. Whether the guarantee holds on them, only :meth:`accept` finds out.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ P(Bin(n, 1 − α) ≥ k) ≤ δ.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,6 +63,24 @@ def samples_needed(limit: float, delta: float) -> int | None:
     while largest_allowed_count(n, limit, delta) < 0:  # once or twice, because of rounding
         n += 1
     return n
+
+
+def fewest_sufficient(n: int, limit: float, delta: float) -> int:
+    """Return the smallest number of samples that allows as many errors as n samples do.
+
+    The allowed count grows in steps: with samples between two steps the threshold is only stricter.
+    """
+    allowed = largest_allowed_count(n, limit, delta)
+    if allowed < 0 or allowed >= n:
+        return n
+    too_few, enough = allowed, n
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if largest_allowed_count(middle, limit, delta) < allowed:
+            too_few = middle
+        else:
+            enough = middle
+    return enough
 
 
 def smallest_provable_rate(n: int, delta: float) -> float:
@@ -139,6 +157,68 @@ def forbids_rejecting(bound: Bound) -> bool:
     return bound.word == "rejected" and bound.at_most and bound.limit == 0
 
 
+class Side(NamedTuple):
+    """A bound for two classes that limits one prediction, or rejecting, within some true classes.
+
+    Attributes
+    ----------
+    bound : Bound
+        The bound.
+    rows : ndarray of bool
+        The true classes.
+    threshold : int
+        The threshold that the bound limits: 0 is the lower one, 1 the upper one, and 2 stands for
+        both, if the bound limits rejecting.
+    from_below : bool
+        Whether the bound limits the threshold from below: it is then about the samples above it.
+    """
+
+    bound: Bound
+    rows: NDArray[np.bool_]
+    threshold: int
+    from_below: bool
+
+    @property
+    def limit(self) -> float:
+        """The limit on the fraction of samples beyond the threshold."""
+        return float(self.bound.limit if self.bound.at_most else 1 - self.bound.limit)
+
+    @property
+    def widens(self) -> bool:
+        """Whether a decision that rejects more samples is safer for this bound."""
+        return self.threshold != REJECTING and (self.threshold == 1) == self.from_below
+
+
+REJECTING = 2
+
+
+def find_sides(preference: Preference, matrix: Confusion) -> list[Side] | None:
+    """Return what each bound that can be violated limits; None if one has no order statistic.
+
+    A decision predicts the second class above its upper threshold and the first class up to its
+    lower one. A bound has an order statistic if its base are whole classes, and if it is about one
+    prediction in all of them: "at most" limits that prediction, "at least" all the others.
+    """
+    if len(matrix.classes) != 2:
+        return None
+    sides = []
+    for bound in preference.all_bounds:
+        if forbids_rejecting(bound) or is_trivial(float(bound.limit), bound.at_most):
+            continue
+        amount, base = bound.cells(matrix)
+        if not amount.any():  # implied for the classes that others name: there are none
+            continue
+        rows = np.asarray(base.any(axis=1))
+        columns = [int(column) for column in np.flatnonzero(amount[rows].any(axis=0))]
+        one_prediction = len(columns) == 1 and bool(amount[rows, columns[0]].all())
+        if not one_prediction or not (base == rows[:, None]).all():
+            return None
+        if columns[0] == REJECTING and not bound.at_most:
+            return None
+        sides.append(Side(bound, rows, columns[0], bound.at_most == (columns[0] == 1)))
+    return sides
+
+
 def one_sided_bounds(
     preference: Preference, matrix: Confusion
 ) -> list[tuple[Bound, NDArray[np.bool_], int]]:
@@ -147,33 +227,12 @@ def one_sided_bounds(
     Returns
     -------
     list of (bound, mask of the true classes, limited prediction)
-        Empty if a bound has another form.
+        Empty if a bound has another form, or limits rejecting.
     """
-    limits = []
-    for bound in preference.all_bounds:
-        if forbids_rejecting(bound):
-            continue
-        if bound.word == "rejected":
-            return []
-        amount, base = bound.cells(matrix)
-        rows = np.asarray(base.any(axis=1))
-        whole_rows = bool((base == rows[:, None]).all())
-        columns = [int(column) for column in np.flatnonzero(amount[rows].any(axis=0))]
-        if not whole_rows or len(columns) != 1 or not amount[rows, columns[0]].all():
-            return []
-        if not is_trivial(float(bound.limit), bound.at_most):
-            limits.append((bound, rows, columns[0] if bound.at_most else 1 - columns[0]))
-    return limits
-
-
-def has_order_statistics(wanted: Preference, matrix: Confusion) -> bool:
-    """Whether order statistics can guarantee every bound that can be violated."""
-    violable = [
-        bound
-        for bound in wanted.bounds
-        if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
-    ]
-    return len(one_sided_bounds(wanted, matrix)) == len(violable)
+    sides = find_sides(preference, matrix) or []
+    if any(side.threshold == REJECTING for side in sides):
+        return []
+    return [(side.bound, side.rows, int(side.from_below)) for side in sides]
 
 
 def supported_rate(n: int, delta: float) -> float:

@@ -30,8 +30,8 @@ class Reply:
     before, after : Confusion
         Confusion matrices of the tuning set: of the model before this step, and of this one.
     strategy : str
-        The strategy that found the model: "move", "reject", "reweight", "retune" or the name of
-        your own; "nodes" or "grow" for a step of a martingale program; or "start".
+        The strategy that found the model: "move", "reject", "retune" or the name of your own;
+        "nodes" or "grow" for a step of a martingale program; or "start".
     seconds : float
         Duration of the search in seconds.
     n_candidates : int

@@ -80,29 +80,6 @@ SMALLEST_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True)
-class MeanScore:
-    """The mean of two combinations of one committee.
-
-    Attributes
-    ----------
-    first, second : ScoreCombination
-        The combinations.
-    """
-
-    first: ScoreCombination
-    second: ScoreCombination
-
-    def __call__(self, raw: Floats) -> Floats:
-        """Compute log-odds from raw values of shape (n, K) or (n, K, k)."""
-        return np.asarray((self.first(raw) + self.second(raw)) / 2)
-
-    @property
-    def weights(self) -> Floats:
-        """The mean of both combinations' weights."""
-        return np.asarray((self.first.weights + self.second.weights) / 2)
-
-
-@dataclass(frozen=True)
 class SingleMember:
     """The combination of a single member: its log-odds, or its decision values.
 

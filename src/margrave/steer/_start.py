@@ -137,7 +137,7 @@ def start_from_model(
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
     whole = committee = FittedMembers(names, members, classes, None, columns)
     if alone and isinstance(model, Committee) and model.uses_all_columns:
-        # The strategies may reweight the members of a committee.
+        # A strategy may retune the members of a committee.
         committee = FittedMembers(model.member_names_, model.estimators_, classes, None, columns)
     positive = check_positive(positive, classes, owner)
     data = TuningData(

@@ -181,8 +181,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Fraction of the samples in the certification set. "auto" is 0.2, or up to 0.4 if the
         preference needs it. None makes no certificate.
     strategies : list of str, default=None
-        Strategies to try, among "move", "reject", "reweight" and "retune". None tries "move" and
-        "reject".
+        Strategies to try, among "move", "reject" and "retune". None tries "move" and "reject".
     duplicates : {"group", "independent"}, default="group"
         Whether rows that are equal in all features are copies of one observation, or independent
         observations; as in :meth:`Dialog.from_data`.

@@ -1,9 +1,9 @@
 """Strategies that meet a preference, each a small class, and the search that compares them.
 
-A strategy moves the threshold, rejects close calls, reweights the committee, or retunes the members
-as Kulkarni et al. (2016) do. The first two are the default; the others are slow, and are tried if
-the user names them. The comparison is fair: every candidate has out-of-fold scores for the tuning
-set, and one objective evaluates them all.
+A strategy moves the threshold, rejects close calls, or retunes the members as Kulkarni et al.
+(2016) do. The first two are the default; the last is slow, and is tried if the user names it. The
+comparison is fair: every candidate has out-of-fold scores for the tuning set, and one objective
+evaluates them all.
 
 A new strategy is a class with the attributes of `Strategy`. Pass an instance to
 ``prefer(strategies=...)``, or add it to `STRATEGIES` to select it by name.
@@ -28,7 +28,7 @@ from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
 from margrave.confusion import Bound, Objective, Preference, PreferenceError
-from margrave.fuse import LogOddsCombination, fit_focused_log_odds, fit_log_odds
+from margrave.fuse import fit_log_odds
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
     MartingaleBoostClassifier,
@@ -36,12 +36,10 @@ from margrave.martingale import (
     TunableLogistic,
 )
 from margrave.scores import Scores
-from margrave.steer._scorer import MeanScore, Scorer, SingleMember
+from margrave.steer._scorer import Scorer, SingleMember
 from margrave.steer._thresholds import Decision, best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate, TuningData
 
-# Fractions of the hardest samples of a class that reweighting focuses on.
-_HARDEST = (0.1, 0.3)
 # Where the tuning set is also the training set, one sample in so many is kept for tuning.
 _TUNING_FOLDS = 3
 # In tuning a member every improvement counts: the tuned members are compared on out-of-fold
@@ -173,68 +171,6 @@ class RejectCloseCalls:
         for known in request.known if request.may_reject else ():
             decision = best_rejecting_decision(request.objective, known.scores)
             yield Candidate(self.name, known.scorer, known.scores, decision)
-
-
-class Reweight:
-    """Reweight the committee, with a focus on the hardest samples of the limited class."""
-
-    name, slow, rejects = "reweight", True, False
-
-    def candidates(self, request: Request) -> Iterator[Candidate]:
-        """Yield the weighted committee if the start is another, then the focused ones."""
-        data, start = request.data, request.known[0]
-        raw, codes, gives_proba = data.raw, data.codes, data.committee.gives_probabilities
-        if raw.shape[1] < 2:
-            return
-        scorer, scores = _weighted_committee(request)
-        if scorer is not start.scorer:
-            yield request.best_candidate(self.name, scorer, scores)
-        if data.k > 2:
-            return
-        strictest = _strictest_class(request)
-        for hardest in _HARDEST:
-            if request.stopped():
-                return
-
-            def fit(at: Any, hardest: float = hardest) -> LogOddsCombination:
-                return fit_focused_log_odds(raw[at], gives_proba, codes[at], strictest, hardest)
-
-            focused = data.cross_fit(fit)
-            yield request.best_candidate(self.name, *_mean(scorer, scores, *focused))
-
-
-def _weighted_committee(request: Request) -> tuple[Scorer, Floats]:
-    """Return the weighted committee (the start, if it is one) and its scores."""
-    data, start = request.data, request.known[0]
-    if isinstance(start.scorer.combine, LogOddsCombination):
-        return start.scorer, start.scores
-    raw, gives_proba, codes = data.raw, data.committee.gives_probabilities, data.codes
-    return data.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, codes[at]))
-
-
-def _mean(
-    first: Scorer, first_scores: Floats, second: Scorer, second_scores: Floats
-) -> tuple[Scorer, Floats]:
-    """Return the mean of two scorers of one committee, and of their scores for the tuning set."""
-    mean = replace(first, combine=MeanScore(first.combine, second.combine))
-    return mean, np.round((first_scores + second_scores) / 2, first.decimals)
-
-
-def _strictest_class(request: Request) -> int:
-    """Return that of two classes whose false predictions have the strictest bound, as a rate."""
-    matrix = request.objective.matrix(request.data.codes)  # of perfect predictions
-    sizes = matrix.counts.sum(axis=1)
-    strictest_limit, strictest = np.inf, 1
-    for bound in request.preference.bounds:
-        amount, base = (mask[:, :2] for mask in bound.cells(matrix))
-        wrong = (amount if bound.at_most else base) & ~np.eye(2, dtype=bool)
-        size = 1.0 if bound.is_fraction else float(sizes[base.any(axis=1)].sum())
-        limit = float(bound.limit) / size
-        limit = limit if bound.at_most else 1 - limit
-        for predicted in np.flatnonzero(wrong.any(axis=0)):
-            if limit < strictest_limit:
-                strictest_limit, strictest = limit, int(predicted)
-    return strictest
 
 
 class Retune:
@@ -376,7 +312,7 @@ def _without_offset(tuned: Any) -> Any:
 
 
 DEFAULT_STRATEGIES: tuple[Strategy, ...] = (MoveThreshold(), RejectCloseCalls())
-STRATEGIES: tuple[Strategy, ...] = (*DEFAULT_STRATEGIES, Reweight(), Retune())
+STRATEGIES: tuple[Strategy, ...] = (*DEFAULT_STRATEGIES, Retune())
 
 
 _ATTRIBUTES = ("name", "slow", "rejects", "candidates")

@@ -15,7 +15,6 @@ const ALREADY = 'The matrix already meets these limits; a request finds the fewe
 export const STRATEGIES = /** @type {const} */ ([
   ['move', 'move the threshold'],
   ['reject', 'reject uncertain rows'],
-  ['reweight', 'reweight the members'],
   ['retune', 'tune the learners'],
 ]);
 

@@ -20,7 +20,6 @@ import { errorsOf, totalsOf } from './matrix_counts.js';
 const BY = {
   move: 'moved the threshold',
   reject: 'rejected uncertain rows',
-  reweight: 'reweighted the members',
   retune: 'tuned the learners',
   nodes: 'tuned a node of the program',
   grow: 'grew the program',
@@ -146,7 +145,7 @@ function SearchHarder({ dialog, reply, act }) {
     type="button"
     class="button"
     disabled=${act.busy}
-    title="Try all strategies: also reweight the members and tune the learners"
+    title="Try all strategies: also tune the learners"
     onClick=${() => act.prefer([preference], { keep: kept.length > 0, from: parent, strategies: ALL })}
   >
     Search harder (about ${about})

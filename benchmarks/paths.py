@@ -1,0 +1,209 @@
+"""How often certified limits are broken or refused, and the recall left: ``-m benchmarks.paths``.
+
+Each run draws a tuning set and a certification set, requests limits of a scoring model in a dialog,
+and accepts. The scores are normal in each class: for two classes with variance 1 and two units
+apart, so that true rates are exact; for three classes with two scores of the same kind, and true
+rates from a large sample. The table has for each request
+
+- how often a true rate is above its limit, of all runs, with the p-value of a one-sided binomial
+  test against 5 %;
+- the proportion of runs that are refused, and of those that use up the certification set;
+- the mean over runs of the true proportion predicted right in each class, where a refused run
+  counts 0, and its mean over classes; and of the proportion rejected where a run is certified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest, norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from margrave import Preference
+from margrave.steer import Dialog, GuaranteeError
+
+DELTA = 0.05
+DISTANCE = 2.0
+LARGE = 50_000
+QUICK_RUNS = 20
+
+Floats = NDArray[np.float64]
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """A fitted model whose decision values are the columns."""
+
+    def __init__(self, k: int = 2) -> None:
+        self.k = k
+        self.classes_ = np.arange(k)
+
+    def fit(self, X: Floats, y: ArrayLike) -> Self:  # noqa: ARG002
+        """Return the model as it is."""
+        return self
+
+    def decision_function(self, X: Floats) -> Floats:
+        """Return the decision values."""
+        return X[:, 0] - DISTANCE / 2 if self.k == 2 else np.asarray(X)
+
+    def predict(self, X: Floats) -> Any:
+        """Predict the class of the largest decision value."""
+        values = self.decision_function(X)
+        return (values > 0).astype(int) if self.k == 2 else values.argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A request, and the sizes of its samples.
+
+    Attributes
+    ----------
+    name, preference : str
+        The kind of request, and its limits.
+    tune, certify : tuple of int
+        The number of samples of each class in the tuning set and the certification set.
+    """
+
+    name: str
+    preference: str
+    tune: tuple[int, ...] = (300, 300)
+    certify: tuple[int, ...] = (300, 300)
+
+
+SETTINGS = (
+    Setting("fp", "fp <= 5%", certify=(120, 120)),
+    Setting("fn", "fn <= 10%", certify=(300, 110)),
+    Setting("both", "fp <= 20%, fn <= 20%", certify=(200, 200)),
+    Setting("both, close", "fp <= 19%, fn <= 19%", certify=(500, 500)),
+    Setting("precision", "precision >= 80%", (300, 200), (300, 200)),
+    Setting("precision, strict", "precision >= 90%", (300, 200), (300, 200)),
+    Setting("alarms", "alarms <= 30%", (300, 200), (200, 130)),
+    Setting("rejection, one limit", "fp <= 5%, rejected <= 20%"),
+    Setting("rejection, two limits", "fp <= 8%, fn <= 8%, rejected <= 45%", certify=(500, 500)),
+    Setting("rejection, few samples", "fp <= 8%, fn <= 8%, rejected <= 45%"),
+    Setting("three classes", "errors(0 -> 1) <= 10%, fn(2) <= 25%", (200,) * 3, (200,) * 3),
+    Setting("three, rejection", "errors <= 15%, rejected <= 40%", (200,) * 3, (200,) * 3),
+)
+
+
+def draw_samples(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Floats, Any]:
+    """Draw scores of classes with these sizes: one score for two classes, else one for each."""
+    k = len(sizes)
+    codes = np.repeat(np.arange(k), rng.multinomial(sum(sizes), np.array(sizes) / sum(sizes)))
+    means = np.array([[0.0], [DISTANCE]]) if k == 2 else DISTANCE * np.eye(k)
+    return rng.normal(size=(len(codes), means.shape[1])) + means[codes], codes
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All samples: the true proportion of each prediction in each class.
+
+    Attributes
+    ----------
+    proportions : ndarray of shape (k,)
+        The proportions of the classes.
+    large : ndarray
+        For more than two classes, a large sample of each class.
+    """
+
+    proportions: Floats
+    large: Floats
+
+    @classmethod
+    def of(cls, setting: Setting) -> Population:
+        """Make the population that a setting draws from."""
+        sizes, k = np.array(setting.tune), len(setting.tune)
+        rng = np.random.default_rng(0)
+        large = rng.normal(size=(k, LARGE, k)) + DISTANCE * np.eye(k)[:, None]
+        return cls(sizes / sizes.sum(), large if k > 2 else np.empty(0))
+
+    def matrix(self, decision: Any) -> Floats:
+        """Return the proportions of all samples by class and prediction; the last is rejected."""
+        k = len(self.proportions)
+        rates = np.zeros((k, k + 1))
+        if k == 2:
+            for c, mean in enumerate((-DISTANCE / 2, DISTANCE / 2)):
+                low, high = norm.cdf(decision.low - mean), norm.cdf(decision.high - mean)
+                rates[c] = low, 1 - high, high - low
+        else:
+            for c, scores in enumerate(self.large):
+                rates[c] = np.bincount(decision.predict(scores) % (k + 1), minlength=k + 1) / LARGE
+        return np.asarray(rates * self.proportions[:, None])
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of a run: the true matrix, or None if it was refused."""
+
+    matrix: Any
+    used_up: bool
+    broken: bool
+
+
+def run_once(setting: Setting, population: Population, rng: np.random.Generator) -> Run:
+    """Draw the samples, request the limits and accept."""
+    wanted = Preference(setting.preference)
+    dialog = Dialog(Scores(len(setting.tune)), *draw_samples(setting.tune, rng))
+    samples = draw_samples(setting.certify, rng)
+    reply = dialog.prefer(wanted, strategies=["move", "reject"])
+    try:
+        model = dialog.accept(*samples)
+    except GuaranteeError as error:
+        return Run(None, error.used_up, broken=False)
+    matrix, broken = population.matrix(model.decision_), False
+    for bound in wanted.bounds:
+        amount, base = (matrix[mask].sum() for mask in bound.cells(reply.after))
+        missed = amount / base - float(bound.limit) if base else 0.0
+        broken |= bool((missed if bound.at_most else -missed) > 1e-9)
+    return Run(matrix, used_up=True, broken=broken)
+
+
+def describe(setting: Setting, n_runs: int, seed: int) -> str:
+    """Return the row of a setting."""
+    rng, population = np.random.default_rng(seed), Population.of(setting)
+    runs = [run_once(setting, population, rng) for _ in range(n_runs)]
+    n_broken = sum(run.broken for run in runs)
+    p = binomtest(n_broken, n_runs, DELTA, alternative="greater").pvalue
+    refused = [run for run in runs if run.matrix is None]
+    certified = [run.matrix for run in runs if run.matrix is not None]
+    k = len(setting.tune)
+    right = sum(matrix.diagonal() for matrix in certified) / n_runs / population.proportions
+    right = np.broadcast_to(right, k)
+    rejected = f"{np.mean([matrix[:, -1].sum() for matrix in certified]):.1%}" if certified else ""
+    cells = [
+        setting.name,
+        setting.preference,
+        f"{n_broken / n_runs:.2%} (p = {p:.2g})",
+        f"{len(refused) / n_runs:.1%} ({sum(run.used_up for run in refused) / n_runs:.1%})",
+        ", ".join(f"{one:.3f}" for one in right),
+        f"{right.mean():.3f}",
+        rejected,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.paths", description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000, help="runs of each request")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_RUNS} runs")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the simulations")
+    parser.add_argument("--only", default="", help="only requests with this text in their name")
+    options = parser.parse_args(arguments)
+    n_runs = QUICK_RUNS if options.quick else options.runs
+    heads = ["kind", "request", "broken", "refused (used up)", "right by class", "right"]
+    print(f"{n_runs:,} runs of each, seed {options.seed}\n")
+    print(f"| {' | '.join([*heads, 'rejected'])} |")
+    print("|---" * (len(heads) + 1) + "|")
+    for setting in SETTINGS:
+        if options.only in setting.name:
+            print(describe(setting, n_runs, options.seed), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,552 @@
+"""Plans of a certification, made on the tuning set: which decisions are tested, and in which order.
+
+There are two routes:
+
+- *Order statistics*, for two classes and rates with a fixed base (``fp``, ``fn``, ``recall``,
+  ``alarms``, ``rejected``, ...). One number determines the decision: the threshold or, with
+  rejection, one of two thresholds, or how far both are from a centre. As it grows, each sample
+  changes once between being counted by a bound and not, so each bound allows all numbers on one
+  side of an order statistic. Of bounds on the same side only the strictest can be violated first:
+  each side gets one half of the error probability δ, or all of it if there is no other side.
+- *A tested path*, for all preferences. Decisions that the tuning set determined are tested one
+  after another until the first one fails (Learn then Test, Angelopoulos et al., 2021). A decision
+  passes if every bound passes at the full δ. The tests need no correction for several bounds,
+  because a false guarantee needs the violated bound itself to pass; nor for several decisions,
+  because the first failure ends the path. Each decision is better than all before it on the tuning
+  set, so the last one that passes is certified.
+
+Where both are possible, certification is simulated on samples that are drawn from the tuning set,
+and the route with the better expected outcome is planned. The certification set is not used for
+this, except for its class sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave._typing import Codes, Floats, Ints
+from margrave.confusion import Bound, Confusion, Objective, Preference, count_predictions
+from margrave.steer._order_statistic import (
+    REJECTING,
+    Side,
+    fewest_sufficient,
+    find_sides,
+    forbids_rejecting,
+    largest_allowed_count,
+    p_value,
+)
+from margrave.steer._thresholds import (
+    Decision,
+    Offsets,
+    Threshold,
+    best_decision,
+    lead_of_largest,
+)
+
+# The fractions of each limit that the offsets on a path may use on the tuning set.
+_FRACTIONS = tuple(np.linspace(1, 0, 21).round(3).tolist())
+# The number of thresholds for two classes on a path, without and with rejection, and of minimum
+# leads for more classes.
+_GRID, _BANDS, _LEADS = 101, 61, 21
+# Of a large tuning set, a simulation uses so many samples.
+_MOST_SAMPLES = 10_000
+N_DRAWS = 200
+# A tested path has to be better than order statistics by this proportion.
+_CLEARLY = 0.01
+# The rejection of a fixed threshold is planned so that it passes its test in this part of draws.
+_LIKELY = 0.9
+
+
+@dataclass(frozen=True)
+class TightenedBounds:
+    """Stricter bounds that replace those of a preference in an objective."""
+
+    all_bounds: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to guarantee and how, fixed before the certification set is used.
+
+    Attributes
+    ----------
+    preference : Preference
+        The preference to guarantee, in rates.
+    classes : tuple of labels
+        All classes.
+    positive : label or None
+        The positive class.
+    decision : Decision
+        A decision for the tuning set, which order statistics change as little as possible.
+    path : tuple of Decision
+        The decisions to test one after another, the safest first; empty for order statistics.
+    values : tuple of (int, int)
+        The samples of the tuning set that each of these decisions does not predict right, and its
+        errors among them.
+    """
+
+    preference: Preference
+    classes: tuple[Any, ...]
+    positive: Any
+    decision: Decision
+    path: tuple[Decision, ...] = ()
+    values: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def route(self) -> str:
+        """The name of the route."""
+        return "tested path" if self.path else "order statistics"
+
+    def matrix(self, predictions: Codes, codes: Codes) -> Confusion:
+        """Return the confusion matrix of some predictions."""
+        return count_predictions(predictions, codes, self.classes, self.positive)
+
+    @property
+    def _empty(self) -> Confusion:
+        k = len(self.classes)
+        return Confusion(np.zeros((k, k + 1), dtype=int), self.classes, self.positive)
+
+    @property
+    def sides(self) -> list[Side]:
+        """What each bound limits, for order statistics."""
+        return find_sides(self.preference, self._empty) or []
+
+    @property
+    def may_reject(self) -> bool:
+        """Whether the decision may reject samples."""
+        return not any(map(forbids_rejecting, self.preference.all_bounds))
+
+    @property
+    def moving(self) -> set[int]:
+        """The thresholds that order statistics set: 0 is the lower one, 1 the upper one."""
+        return {side.threshold for side in self.sides} - {REJECTING}
+
+    @property
+    def n_parts(self) -> int:
+        """The number of parts of the error probability: 2 if bounds are on both sides, else 1."""
+        if self.path:
+            return 1
+        if not self.may_reject:
+            return max(len({side.from_below for side in self.sides}), 1)
+        return max(len({side.widens for side in self.sides}), 1)
+
+    def part(self, delta: float) -> float:
+        """Return the part of the error probability that each bound gets."""
+        return delta / self.n_parts
+
+    def cells(self) -> list[tuple[Bound, NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Return each bound, the cells that it limits and the cells of its base."""
+        return [(bound, *bound.cells(self._empty)) for bound in self.preference.all_bounds]
+
+    def limited_sizes(self, sizes: Ints, delta: float) -> list[tuple[NDArray[np.bool_], int]]:
+        """Return how many samples of some classes to use, where fewer than all of them are better.
+
+        More samples only help if they allow more errors. A class is left as it is if several
+        bounds limit it, or if rejecting is limited, which all classes have a part in.
+        """
+        sides = [] if self.path else self.sides
+        numbers = []
+        for side in sides:
+            if sum(bool((side.rows & other.rows).any()) for other in sides) == 1:
+                n = int(sizes[side.rows].sum())
+                fewest = fewest_sufficient(n, side.limit, self.part(delta))
+                if fewest < n:
+                    numbers.append((side.rows, fewest))
+        return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Scores of samples, and how often each of them is in each of several sets.
+
+    Attributes
+    ----------
+    scores, codes : ndarray
+        The scores and the true classes.
+    counts : ndarray of shape (n_draws, n)
+        How often each sample is in a set. All sets have the same class sizes.
+    """
+
+    scores: Floats
+    codes: Codes
+    counts: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, codes: Codes) -> Draws:
+        """Make a single set, of all samples."""
+        return cls(scores, codes, np.ones((1, len(codes))))
+
+    def tabulate(self, predictions: Codes, k: int) -> Floats:
+        """Count predictions, equal in all sets or a row for each, in matrices (k, k + 1)."""
+        matrices = np.empty((len(self.counts), k, k + 1))
+        for c in range(k):
+            at = self.codes == c
+            for column in range(k + 1):
+                there = predictions[..., at] == (column if column < k else -1)
+                if there.ndim == 1:
+                    matrices[:, c, column] = self.counts[:, at] @ there
+                else:
+                    matrices[:, c, column] = (self.counts[:, at] * there).sum(axis=1)
+        return matrices
+
+
+@dataclass(frozen=True, eq=False)
+class TuningScores:
+    """The scores of the tuning set, as a simulation draws from them.
+
+    Attributes
+    ----------
+    scores, codes : ndarray
+        The scores and the true classes.
+    counts : ndarray
+        How many samples each entry stands for.
+    """
+
+    scores: Floats
+    codes: Codes
+    counts: Ints
+
+    @classmethod
+    def of(cls, scores: Floats, objective: Objective) -> TuningScores:
+        """Take the samples of an objective, or many of them."""
+        codes, counts = objective.codes, objective.counts
+        counts = np.ones(len(codes), dtype=np.int64) if counts is None else counts
+        if len(codes) > _MOST_SAMPLES:
+            chance = counts / counts.sum()
+            rng = np.random.default_rng(0)
+            at = np.sort(rng.choice(len(codes), _MOST_SAMPLES, replace=True, p=chance))
+            scores, codes, counts = scores[at], codes[at], np.ones(len(at), dtype=np.int64)
+        return cls(scores, codes, counts)
+
+    def draw(self, sizes: Ints) -> Draws:
+        """Draw sets with these class sizes.
+
+        The tuning set is only a sample itself. So each set is drawn with probabilities of its own,
+        as those of a population would be given the tuning set (the Bayesian bootstrap).
+        """
+        rng = np.random.default_rng(0)
+        counts = np.zeros((N_DRAWS, len(self.codes)))
+        for c, n in enumerate(sizes.tolist()):
+            at = np.flatnonzero(self.codes == c)
+            if len(at):
+                chance = rng.standard_gamma(self.counts[at], (N_DRAWS, len(at)))
+                chance /= chance.sum(axis=1, keepdims=True)
+                counts[:, at] = rng.multinomial(n, chance)
+        return Draws(self.scores, self.codes, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The outcomes of a certification on several sets.
+
+    Attributes
+    ----------
+    certified : ndarray of bool, shape (n_draws,)
+        Whether the guarantee holds.
+    matrices : ndarray of shape (n_draws, k, k + 1)
+        The confusion matrices.
+    decisions : list of Decision
+        The certified decisions; without a meaning where there is none.
+    n_tested : ndarray of int, shape (n_draws,)
+        The number of decisions that were tested; 1 for order statistics.
+    """
+
+    certified: NDArray[np.bool_]
+    matrices: Floats
+    decisions: list[Decision]
+    n_tested: Ints
+
+    @property
+    def rates(self) -> Floats:
+        """The matrices as rates within each true class."""
+        return np.asarray(self.matrices / self.matrices.sum(axis=2, keepdims=True))
+
+    @property
+    def value(self) -> float:
+        """The mean over classes of the proportion predicted right; 0 without a certificate."""
+        k = self.matrices.shape[1]
+        right = self.rates[:, np.arange(k), np.arange(k)].mean(axis=1)
+        return float(np.where(self.certified, right, 0.0).mean())
+
+
+def certify_draws(plan: Plan, draws: Draws, delta: float) -> Outcomes:
+    """Set the decision of a plan on each of several sets."""
+    if plan.path:
+        return _test_path(plan, draws, delta)
+    return _set_thresholds(plan, draws, plan.part(delta))
+
+
+def simulate(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Outcomes:
+    """Simulate a certification with these class sizes."""
+    sizes = sizes.copy()
+    for rows, n in plan.limited_sizes(sizes, delta):
+        sizes[rows] = np.round(sizes[rows] * (n / sizes[rows].sum())).astype(np.int64)
+        sizes[np.argmax(rows)] += n - sizes[rows].sum()
+    return certify_draws(plan, tuning.draw(sizes), delta)
+
+
+def _test_path(plan: Plan, draws: Draws, delta: float) -> Outcomes:
+    """Test the decisions one after another; of those before the first failure, take the best."""
+    k, cells, n_draws = len(plan.classes), plan.cells(), len(draws.counts)
+    passing, n_passed = np.ones(n_draws, dtype=bool), np.zeros(n_draws, dtype=np.int64)
+    decisions = [plan.path[0]] * n_draws
+    matrices, best = draws.tabulate(plan.path[0].predict(draws.scores), k), plan.values[0]
+    for decision, value in zip(plan.path, plan.values, strict=True):
+        found = draws.tabulate(decision.predict(draws.scores), k)
+        passing = passing & (_p_values(cells, decision.rejects, found) <= delta)
+        if not passing.any():
+            break
+        n_passed += passing
+        if value < best:
+            best = value
+            matrices[passing] = found[passing]
+            for at in np.flatnonzero(passing):
+                decisions[at] = decision
+    return Outcomes(n_passed > 0, matrices, decisions, np.minimum(n_passed + 1, len(plan.path)))
+
+
+def _p_values(
+    cells: Sequence[tuple[Bound, NDArray[np.bool_], NDArray[np.bool_]]],
+    rejects: bool | NDArray[np.bool_],
+    matrices: Floats,
+) -> Floats:
+    """Return the largest p-value of the bounds for each matrix."""
+    worst = np.zeros(len(matrices))
+    for bound, amount, base in cells:
+        counts, n = matrices[:, amount].sum(axis=1), matrices[:, base].sum(axis=1)
+        # Of a matrix that is expected, and has no whole counts, the p-value is a little larger.
+        count = np.ceil(counts - 1e-9) if bound.at_most else np.floor(counts + 1e-9)
+        found = p_value(count, np.floor(n + 1e-9), float(bound.limit), bound.at_most)
+        if bound.word == "rejected" and bound.at_most:  # the decision alone may settle it
+            found = np.where(rejects, 1.0 if forbids_rejecting(bound) else found, 0.0)
+        worst = np.maximum(worst, found)
+    return worst
+
+
+def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
+    """Set the thresholds that are nearest to those of the plan, by order statistics."""
+    decision = plan.decision
+    if not isinstance(decision, Threshold):
+        raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
+    lowest, highest = _find_limits(plan.sides, draws, part)
+    if not plan.may_reject:
+        smallest, largest = lowest.max(axis=1), highest.min(axis=1)
+        low = high = np.clip(decision.high, smallest, largest)
+        certified = smallest <= largest
+    elif plan.moving == {0, 1}:
+        centre = (decision.low + decision.high) / 2
+        narrowest = np.maximum(lowest[:, 1] - centre, centre - highest[:, 0]).clip(min=0)
+        widest = np.minimum(highest[:, 1] - centre, centre - lowest[:, 0])
+        # At least as wide as the order statistics say, in spite of rounding.
+        low = np.minimum(centre - narrowest, highest[:, 0])
+        high = np.maximum(centre + narrowest, lowest[:, 1])
+        certified = (narrowest <= widest) & _test_rejecting(plan, draws, low, high, part)
+    else:
+        low, high = np.clip([decision.low, decision.high], lowest, highest).T
+        single = low if 0 in plan.moving else high
+        low, high = np.minimum(low, single), np.maximum(high, single)
+        certified = (lowest <= highest).all(axis=1)
+        passed = _test_rejecting(plan, draws, low, high, part)  # else nothing is rejected
+        low, high = np.where(passed, low, single), np.where(passed, high, single)
+    scores = draws.scores
+    predictions = np.where(scores > high[:, None], 1, np.where(scores <= low[:, None], 0, -1))
+    decisions: list[Decision] = [
+        Threshold(*pair) for pair in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    n_tested = np.ones(len(low), dtype=np.int64)
+    return Outcomes(certified, draws.tabulate(predictions, 2), decisions, n_tested)
+
+
+def _find_limits(sides: Sequence[Side], draws: Draws, part: float) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest allowed value of both thresholds in each set."""
+    shape = (len(draws.counts), 2)
+    lowest, highest = np.full(shape, -np.inf), np.full(shape, np.inf)
+    for side in sides:
+        if side.threshold == REJECTING:
+            continue
+        at = np.flatnonzero(side.rows[draws.codes])
+        at = at[np.argsort(draws.scores[at], kind="stable")]
+        ordered, under = draws.scores[at], np.cumsum(draws.counts[:, at], axis=1)
+        n = int(under[0, -1])
+        allowed = largest_allowed_count(n, side.limit, part)
+        if allowed < 0:
+            lowest[:], highest[:] = np.inf, -np.inf
+        elif side.from_below:  # at most `allowed` scores are above the threshold
+            found = ordered[(under >= n - allowed).argmax(axis=1)]
+            lowest[:, side.threshold] = np.maximum(lowest[:, side.threshold], found)
+        else:  # at most `allowed` scores are at or below it
+            found = np.nextafter(ordered[(under > allowed).argmax(axis=1)], -np.inf)
+            highest[:, side.threshold] = np.minimum(highest[:, side.threshold], found)
+    return lowest, highest
+
+
+def _test_rejecting(
+    plan: Plan, draws: Draws, low: Floats, high: Floats, part: float
+) -> NDArray[np.bool_]:
+    """Test whether few enough samples are between two thresholds.
+
+    The samples determine the band that they test. This is valid because all bands that may be
+    tested contain each other: of those that reject too many, only the narrowest has to fail.
+    """
+    inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
+    passed = np.ones(len(low), dtype=bool)
+    for side in plan.sides:
+        if side.threshold == REJECTING:
+            rows = side.rows[draws.codes]
+            allowed = largest_allowed_count(int(draws.counts[0, rows].sum()), side.limit, part)
+            passed &= (draws.counts * (inside & rows)).sum(axis=1) <= allowed
+    return passed
+
+
+def make_plan(
+    preference: Preference,
+    decision: Decision,
+    scores: Floats,
+    objective: Objective,
+    sizes: Ints,
+    delta: float,
+) -> Plan:
+    """Choose the route and the decisions so that the expected outcome is best.
+
+    Parameters
+    ----------
+    preference : Preference
+        The preference that was requested on the tuning set.
+    decision : Decision
+        The decision that was tuned on the tuning set.
+    scores : ndarray
+        Scores of the tuning set.
+    objective : Objective
+        The objective on the tuning set.
+    sizes : ndarray of int
+        Class sizes of the certification set.
+    delta : float
+        The error probability of the plan.
+    """
+    empty = objective.matrix(objective.codes)
+    plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
+    sides = find_sides(plan.preference, empty)
+    if sides is None:
+        return _plan_path(plan, scores, objective, sizes)
+    tuning = TuningScores.of(scores, objective)
+    if plan.may_reject:
+        plan = _plan_band(plan, tuning, sizes, delta)
+    if plan.n_parts == 1:
+        return plan
+    tested = _plan_path(replace(plan, decision=decision), scores, objective, sizes)
+    values = [simulate(one, tuning, sizes, delta).value for one in (plan, tested)]
+    return tested if values[1] > values[0] + _CLEARLY else plan
+
+
+def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:
+    """Choose the thresholds that order statistics change as little as possible, with rejection.
+
+    If both thresholds are limited, no more samples should be rejected than that needs. If only one
+    is, the other one stays where it was tuned, or nearer to the first one so that not too many
+    samples are rejected.
+    """
+    decision, sides, part = plan.decision, plan.sides, plan.part(delta)
+    if not isinstance(decision, Threshold):
+        raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
+    draws = tuning.draw(sizes)
+    lowest, highest = _find_limits(sides, draws, part)
+    low, high = np.median(
+        np.clip([decision.low, decision.high], lowest, np.maximum(lowest, highest)), axis=0
+    )
+    if plan.moving == {0, 1}:
+        centre = (low + high) / 2 if low < high else decision.high
+        return replace(plan, decision=Threshold(float(centre), float(centre)))
+    for fraction in np.linspace(1, 0, 11):
+        width = float(fraction * (high - low))
+        if 0 in plan.moving:  # the upper threshold is fixed
+            band = Threshold(decision.low, max(float(low) + width, decision.low))
+        else:
+            band = Threshold(min(float(high) - width, decision.high), decision.high)
+        plan = replace(plan, decision=band)
+        found = _set_thresholds(plan, draws, part)
+        if np.mean([one.rejects for one in found.decisions]) >= _LIKELY:
+            break
+    return plan
+
+
+def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) -> Plan:
+    """Make the path: the safest decision, then those that are better, the safest of them first."""
+    if objective.k == 2:
+        decisions, matrices = _band_grid(plan, scores, objective)
+    else:
+        decisions, matrices = _offset_grid(plan, scores, objective)
+    expected = matrices * (sizes / np.maximum(matrices[0].sum(axis=1), 1))[:, None]
+    rejects = np.array([one.rejects for one in decisions])
+    order = np.argsort(_p_values(plan.cells(), rejects, expected), kind="stable")
+    errors = matrices.sum(axis=(1, 2)) - np.trace(matrices, axis1=1, axis2=2)
+    values = np.column_stack([errors, errors - matrices[:, :, -1].sum(axis=1)]).astype(int).tolist()
+    kept: list[int] = []
+    for at in order.tolist():
+        if not kept or values[at] < values[kept[-1]]:
+            kept.append(at)
+    return replace(
+        plan,
+        path=tuple(decisions[at] for at in kept),
+        values=tuple((values[at][0], values[at][1]) for at in kept),
+    )
+
+
+def _band_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:
+    """Return the tuned decision and all bands between quantiles, with their matrices."""
+    codes, counts = objective.codes, objective.counts
+    counts = np.ones(len(codes), dtype=np.int64) if counts is None else counts
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    under = np.zeros((len(codes) + 1, 2))
+    under[1:] = np.cumsum((codes[order][:, None] == np.arange(2)) * counts[order][:, None], axis=0)
+    total = under.sum(axis=1)
+    q = np.linspace(0, 1, _BANDS if plan.may_reject else _GRID)
+    at = np.minimum(np.searchsorted(total[1:], q * total[-1], "left"), len(codes) - 1)
+    grid = np.unique(ordered[at])
+    i, j = np.triu_indices(len(grid)) if plan.may_reject else (np.arange(len(grid)),) * 2
+    bands = [*map(Threshold, grid[i].tolist(), grid[j].tolist())]
+    if isinstance(plan.decision, Threshold):
+        bands.insert(0, plan.decision)
+    low, high = np.array([(one.low, one.high) for one in bands]).T
+    below, upto = (under[np.searchsorted(ordered, ends, "right")] for ends in (low, high))
+    return list(bands), np.stack([below, under[-1] - upto, upto - below], axis=2)
+
+
+def _offset_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:
+    """Return the tuned decision and offsets with several minimum leads, with their matrices."""
+    offsets = _find_offsets(objective, plan.preference, scores)
+    decisions = [plan.decision]
+    for offset in offsets:
+        leads = [0.0]
+        if plan.may_reject:
+            lead = lead_of_largest(scores + offset)
+            leads += np.quantile(lead, np.linspace(0, 1, _LEADS)[1:-1]).tolist()
+        decisions += [Offsets(offset, float(lead)) for lead in leads]
+    matrices = [objective.matrix(one.predict(scores)).counts for one in decisions]
+    return decisions, np.array(matrices, dtype=float)
+
+
+def _find_offsets(objective: Objective, wanted: Preference, scores: Floats) -> list[Floats]:
+    """Find offsets that use fractions of all limits, or of all but those of one word."""
+    found: list[Decision] = []
+    words = dict.fromkeys(bound.word for bound in wanted.bounds if len(wanted.bounds) > 1)
+    for fixed in ("", *words):
+        for fraction in _FRACTIONS:
+            bounds = [
+                bound if bound.word == fixed else _tighten_bound(bound, fraction)
+                for bound in wanted.all_bounds
+            ]
+            tightened = replace(objective, preference=TightenedBounds(tuple(bounds)))
+            found.append(best_decision(tightened, scores, near=found[-1] if found else None))
+    return [one.offset for one in found if isinstance(one, Offsets)]
+
+
+def _tighten_bound(bound: Bound, fraction: float) -> Bound:
+    exact = type(bound.limit)(fraction)
+    limit = bound.limit * exact if bound.at_most else 1 - (1 - bound.limit) * exact
+    return replace(bound, limit=limit.limit_denominator(10**9))

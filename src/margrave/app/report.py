@@ -22,7 +22,7 @@ import sklearn
 import margrave
 from margrave._atomic_write import atomic_write
 from margrave._messages import format_count, name_class
-from margrave.app.request import UNUSED, Outcome
+from margrave.app.request import UNUSED, Outcome, name_cell
 from margrave.confusion import Confusion
 from margrave.steer import LIMITS, Frontier, FrontierDisplay, Reply, SteeredClassifier
 
@@ -53,6 +53,7 @@ def page(outcome: Outcome, command: str) -> str:
         _section("Confusion matrices", _matrices(outcome)),
         _section("Steps", _steps(outcome)),
         _section("Frontier", _plot(outcome, curves)),
+        _section("Expected before certifying", _expected(outcome)),
         _section("Certificates", _certificates(outcome)),
         _section("Members", _members(outcome, model, curves)),
         _section("Limitations", _limitations()),
@@ -146,7 +147,7 @@ def _roles(outcome: Outcome) -> str:
     )
     if outcome.model:
         certified = "the decision and its guarantee were computed on them, once"
-    elif outcome.refusal:
+    elif outcome.refusal is not None:
         certified = "they do not support the guarantee"
     else:
         certified = "no guarantee was computed on them at this step"
@@ -160,7 +161,8 @@ def _roles(outcome: Outcome) -> str:
     ]  # fmt: skip
     if parts.unused:
         rows.append(["Not used", f"{parts.unused:,}", UNUSED])
-    return f'<div class="bar">{bar}</div>\n{_table(["Role", "Rows", ""], rows, "roles")}'
+    plan = "" if parts.plan is None else f"\n<pre>{_text(parts.plan)}</pre>"
+    return f'<div class="bar">{bar}</div>\n{_table(["Role", "Rows", ""], rows, "roles")}{plan}'
 
 
 def _matrices(outcome: Outcome) -> str:
@@ -249,6 +251,33 @@ def _steps(outcome: Outcome) -> str:
         n = f"{format_count(model.certificate_.confusion.n, 'row')} of the certification set"
         rows.append(["", "Guarantee", n, "", "", "", f"since the start:<br>{changes}", ""])
     return _table(heads, rows, "steps")
+
+
+def _expected(outcome: Outcome) -> str:
+    """Return a table of the rates on the tuning set, as expected, and on the certification set."""
+    expected = outcome.expected
+    if expected is None:
+        return ""
+    heads = ["Of the true class", "Tuning set", "Expected", "90% range"]
+    certificate = None if outcome.model is None else outcome.model.certificate_
+    heads += [] if certificate is None else ["Certification set"]
+    rows = []
+    for cell in expected.cells:
+        measured: list[str] = []
+        if certificate is not None:
+            matrix = certificate.confusion
+            n = sum(matrix[cell.true, label] for label in (*matrix.classes, None))
+            measured = [f"{matrix[cell.true, cell.predicted] / n:.1%}" if n else ""]
+        rates = [f"{cell.tuning:.1%}", "", ""]
+        if cell.rate is not None and cell.low is not None:
+            rates = [rates[0], f"{cell.rate:.1%}", f"{100 * cell.low:.1f} – {cell.high:.1%}"]
+        if {*rates, *measured} - {"0.0%", "0.0 – 0.0%", ""}:
+            rows.append([_text(name_cell(cell)), *rates, *measured])
+    return (
+        f"<p>{_text(outcome.describe_expected())}</p>\n{_table(heads, rows, 'members')}"
+        '<p class="note">Certification sets drawn from the tuning set were certified. Certifying '
+        "needs a margin, so the certified decision is stricter than that of the tuning set.</p>"
+    )
 
 
 def _certificates(outcome: Outcome) -> str:

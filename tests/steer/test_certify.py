@@ -279,6 +279,132 @@ class TestTheCut:
         assert both.decision == alone.decision
 
 
+class TestTheSamplesUsed:
+    """More samples of a class help only if they allow more errors; else fewer are used."""
+
+    def set_on(self, text, n_ham, n_spam, seed=0):
+        rng = np.random.default_rng(seed)
+        scores = np.concatenate([rng.normal(size=n_ham), rng.normal(2.0, size=n_spam)])
+        codes = np.repeat([0, 1], [n_ham, n_spam])
+        plan = Plan(Preference(text), (0, 1), 1, Threshold(-50.0, -50.0))
+        return plan, scores, codes
+
+    @pytest.mark.parametrize(("n", "used"), [(59, 59), (92, 59), (93, 93), (130, 124)])
+    def test_as_many_as_a_step_needs(self, n, used):
+        found = set_decision(*(case := self.set_on("fp <= 5%", n, 40)), 0.05)
+        assert found.used[case[2] == 0].sum() == used
+        assert found.used[case[2] == 1].all()
+
+    def test_any_order_of_the_rows_gives_the_same(self):
+        plan, scores, codes = self.set_on("fp <= 5%", 120, 40)
+        found = set_decision(plan, scores, codes, 0.05)
+        order = np.random.default_rng(1).permutation(len(codes))
+        again = set_decision(plan, scores[order], codes[order], 0.05)
+        assert again.decision == found.decision
+        assert (again.used == found.used[order]).all()
+
+    def test_they_do_not_depend_on_the_size_of_the_scores(self):
+        """The unused ones have any rank: on average that of all samples."""
+        ranks = []
+        for seed in range(60):
+            plan, scores, codes = self.set_on("fp <= 5%", 90, 30, seed)
+            unused = ~set_decision(plan, scores, codes, 0.05).used[:90]
+            ranks.append(np.argsort(np.argsort(scores[:90]))[unused].mean())
+        assert np.mean(ranks) == pytest.approx(44.5, abs=2)
+
+    @pytest.mark.parametrize(
+        "text", ["fp <= 5%, alarms <= 60%", "fp <= 9%, rejected <= 90%", "fp <= 9%, fp(0) >= 1%"]
+    )
+    def test_all_of_a_class_that_two_bounds_are_about(self, text):
+        plan, scores, codes = self.set_on(text, 120, 120)
+        rows = {row for side in plan.sides for row in np.flatnonzero(side.rows)}
+        used = set_decision(plan, scores, codes, 0.05).used
+        shared = [row for row in rows if sum(bool(side.rows[row]) for side in plan.sides) > 1]
+        assert used[np.isin(codes, shared)].all()
+
+    def test_both_classes_of_two_limits(self):
+        plan, scores, codes = self.set_on("fp <= 40%, fn <= 40%", 101, 77)
+        used = set_decision(plan, scores, codes, 0.05).used
+        for c in (0, 1):
+            n, n_used = (codes == c).sum(), used[codes == c].sum()
+            allowed = largest_allowed_count(n, 0.4, 0.025)
+            assert largest_allowed_count(n_used, 0.4, 0.025) == allowed
+            assert largest_allowed_count(n_used - 1, 0.4, 0.025) < allowed
+
+
+class TestBands:
+    """Rejection by order statistics: against the counts on the samples themselves."""
+
+    def plan(self, text, low, high):
+        return Plan(Preference(text), (0, 1), 1, Threshold(low, high))
+
+    def test_the_narrowest_band_about_the_centre(self):
+        scores, codes = Normals().draw(np.random.default_rng(0), 600)
+        plan = self.plan("fp <= 10%, fn <= 10%, rejected <= 60%", 1.0, 1.0)
+        found = set_decision(plan, scores, codes, DELTA)
+        band, part = found.decision, DELTA / 2
+        assert found.delta == part  # errors on one side, rejecting on the other
+        assert band.high - 1.0 == pytest.approx(1.0 - band.low)
+        counts = plan.matrix(band.predict(scores), codes).counts
+        allowed = [largest_allowed_count(n, 0.1, part) for n in np.bincount(codes)]
+        assert counts[0, 1] <= allowed[0]
+        assert counts[1, 0] <= allowed[1]
+        narrower = Threshold(band.low + 1e-6, band.high - 1e-6)
+        counts = plan.matrix(narrower.predict(scores), codes).counts
+        assert counts[0, 1] > allowed[0] or counts[1, 0] > allowed[1]
+
+    def test_none_is_rejected_where_that_is_not_needed(self):
+        scores, codes = Normals(gap=9.0).draw(np.random.default_rng(0), 400)
+        plan = self.plan("fp <= 10%, fn <= 10%, rejected <= 20%", 4.5, 4.5)
+        assert set_decision(plan, scores, codes, DELTA).decision == Threshold(4.5, 4.5)
+
+    def test_a_band_that_rejects_too_many_is_refused(self):
+        scores, codes = Normals(gap=1.0).draw(np.random.default_rng(0), 400)
+        plan = self.plan("fp <= 5%, fn <= 5%, rejected <= 20%", 0.5, 0.5)
+        with pytest.raises(GuaranteeError):
+            set_decision(plan, scores, codes, DELTA)
+
+    @pytest.mark.parametrize(("limit", "rejects"), [(40, True), (5, False)])
+    def test_with_one_limit_the_other_threshold_is_fixed_or_nothing_is_rejected(
+        self, limit, rejects
+    ):
+        scores, codes = Normals().draw(np.random.default_rng(0), 400)
+        fp = set_decision(
+            self.plan(f"fp <= 10%, rejected <= {limit}%", 0.5, 0.5), scores, codes, DELTA
+        ).decision
+        assert fp.rejects == rejects
+        assert fp.low == (0.5 if rejects else fp.high)
+        fn = set_decision(
+            self.plan(f"fn <= 10%, rejected <= {limit}%", 1.5, 1.5), scores, codes, DELTA
+        ).decision
+        assert fn.rejects == rejects
+        assert fn.high == (1.5 if rejects else fn.low)
+
+    @pytest.mark.parametrize(
+        ("text", "low", "high"),
+        [
+            ("fp <= 10%, fn <= 10%, rejected <= 32%", 1.0, 1.0),
+            ("fp <= 10%, rejected <= 20%", 0.4, 0.4),
+            ("fn <= 10%, rejected <= 25%", 1.6, 1.6),
+            ("recall >= 60%, fp <= 10%, rejected <= 40%", 0.5, 0.5),
+            ("rejected(1) <= 20%, rejected(0) <= 20%, fp <= 10%", 0.6, 0.6),
+        ],
+    )
+    def test_the_guarantees_are_kept(self, text, low, high):
+        n_set, n_broken = simulated(self.plan(text, low, high), Normals(), 250, 300)
+        assert n_set >= 20
+        assert kept(n_broken, 300)
+
+    def test_bounds_on_the_same_side_do_not_share_the_error_probability(self):
+        world = Normals()
+        plan = Plan(Preference("fp <= 10%, alarms <= 45%"), (0, 1), 1, Threshold(-50.0, -50.0))
+        scores, codes = world.draw(np.random.default_rng(0), 400)
+        assert set_decision(plan, scores, codes, DELTA).delta == DELTA
+        n_set, n_broken = simulated(plan, world, 250, 400)
+        assert n_set == 400
+        assert kept(n_broken, 400)
+
+
 def along(text, thresholds, values=None):
     """A plan with a path of single thresholds in the order of the tests; later ones err less."""
     path = tuple(Threshold(float(threshold), float(threshold)) for threshold in thresholds)

@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 from margrave.steer._order_statistic import (
     clopper_pearson,
+    fewest_sufficient,
     largest_allowed_count,
     p_value,
     samples_needed,
@@ -229,3 +230,28 @@ class TestInterval:
         if high * (1 + 1e-6) < 1:
             assert largest_allowed_count(n, high * (1 + 1e-6), 0.05) >= count
         assert largest_allowed_count(n, high * (1 - 1e-6), 0.05) < count
+
+
+class TestFewestSufficient:
+    @pytest.mark.parametrize(
+        ("limit", "steps"),
+        [
+            (0.05, [59, 93, 124, 153, 181]),
+            (0.02, [149, 236, 313, 386, 456]),
+            (0.01, [299, 473, 628, 773, 913]),
+        ],
+    )
+    def test_the_known_steps(self, limit, steps):
+        for allowed, (first, after) in enumerate(pairwise(steps)):
+            for n in (first, first + 1, after - 1):
+                assert fewest_sufficient(n, limit, 0.05) == first
+                assert largest_allowed_count(n, limit, 0.05) == allowed
+
+    @given(st.integers(1, 400), shares, deltas)
+    def test_it_allows_as_many_and_one_fewer_does_not(self, n, limit, delta):
+        fewest = fewest_sufficient(n, float(limit), float(delta))
+        allowed = largest_allowed_count(n, float(limit), float(delta))
+        assert 1 <= fewest <= n
+        assert largest_allowed_count(fewest, float(limit), float(delta)) == allowed
+        if 0 <= allowed < n:
+            assert largest_allowed_count(fewest - 1, float(limit), float(delta)) < allowed

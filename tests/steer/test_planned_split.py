@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from margrave.confusion import PreferenceError
 from margrave.steer import Dialog
 
 DELTA = 0.05
@@ -76,6 +77,46 @@ class TestTheSizes:
     def test_without_a_guarantee_there_is_no_plan(self):
         X, y = normal_table(200, 200)
         assert Dialog.plan_split(X, y, random_state=0).plan is None
+
+
+class TestOtherGuarantees:
+    @pytest.mark.parametrize(
+        "guarantee", ["precision >= 80%", "alarms <= 60%", "fp <= 10%, rejected <= 30%"]
+    )
+    def test_all_classes_keep_their_proportions(self, guarantee):
+        X, y = normal_table(300, 200)
+        sizes = Dialog.plan_split(X, y, guarantee=guarantee, random_state=0)
+        negative, positive = sizes.certify_by_class.values()
+        assert negative / positive == pytest.approx(1.5, abs=0.05)
+        assert 0.2 <= sizes.certify / 500 <= 0.6
+        assert 0 < sizes.plan.chosen.recall <= sizes.plan.recall_without
+
+    def test_more_than_two_classes(self):
+        X, y = normal_table(300, 300, distance=5.0)
+        y = np.where((y == "pos") & (X[:, 1] > 0), "other", y)
+        X[y == "other", 1] += 5
+        plan = plan_of(X, y, "fn(other) <= 5%")
+        # With a fifth of 150 samples the limit cannot be certified.
+        assert plan.options[0].recall == 0
+        assert plan.chosen.certify_by_class["other"] >= 59
+        assert plan.chosen.recall > 0.8
+
+    def test_the_latest_samples(self):
+        X, y = normal_table(300, 300)
+        time = np.random.default_rng(0).permutation(len(y))
+        dialog = Dialog.from_data(
+            X, y, committee="logistic", guarantee="precision >= 80%", time=time, random_state=0
+        )
+        assert time[dialog.rows().at].max() < len(y) - dialog.sizes.certify
+
+    def test_a_split_by_class_refuses_what_depends_on_class_proportions(self):
+        X, y = normal_table(300, 300)
+        dialog = Dialog.from_data(X, y, committee="logistic", guarantee="fp <= 10%", random_state=0)
+        for preference in ("precision >= 80%", "alarms <= 40%", "fp <= 10%, rejected <= 20%"):
+            with pytest.raises(PreferenceError) as caught:
+                dialog.prefer(preference)
+            assert caught.value.code == "proportions"
+        assert dialog.prefer("fp <= 10%, recall >= 20%").met
 
 
 class TestTheExpectedRecall:
@@ -155,6 +196,14 @@ class TestTheRows:
         # The step of the plan, and the other class in the same period.
         n = dialog.sizes.certify_by_class["neg"]
         assert allowed_errors(n, 0.1) > allowed_errors(n - 1, 0.1)
+
+    def test_with_a_time_and_few_samples(self):
+        X, y = normal_table(55, 60)
+        sizes = Dialog.plan_split(
+            X, y, guarantee="fp <= 5%", time=np.arange(len(y)), random_state=0
+        )
+        assert sizes.plan.chosen.recall == 0
+        assert sizes.plan.recall_with_more > 0  # 100 more rows would be enough
 
     def test_equal_rows_count_once(self):
         X, y = normal_table(300, 300)

@@ -36,6 +36,7 @@ from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
+from margrave.steer._order_statistic import forbids_rejecting
 from margrave.steer._planned_split import SplitPlan
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Reply, dialog_html
@@ -976,6 +977,16 @@ class Dialog(Saved):
         preference = Preference(*wants, classes=matrix.classes, positive=matrix.positive)
         preference = preference.keeping(kept, matrix)
         preference.check_counts(matrix)
+        plan = self.plan()
+        if plan is not None and plan.by_class and not _are_within_classes(preference, matrix):
+            raise PreferenceError(
+                f"'{preference}' depends on the class proportions, and the split that was planned "
+                f"for '{plan.guarantee}' has changed them. Start a dialog with this preference as "
+                "its guarantee, or without a guarantee.",
+                code="proportions",
+                preference=str(preference),
+                guarantee=plan.guarantee,
+            )
         return preference
 
     # What is achievable
@@ -1733,6 +1744,14 @@ class StoppedError(MargraveError):
 def _without(state: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return a state without some of its attributes."""
     return {name: value for name, value in state.items() if name not in names}
+
+
+def _are_within_classes(preference: Preference, matrix: Confusion) -> bool:
+    """Whether each bound limits a rate within one true class, or forbids rejecting."""
+    return all(
+        forbids_rejecting(bound) or bound.cells(matrix)[1].any(axis=1).sum() == 1
+        for bound in preference.in_rates(matrix).all_bounds
+    )
 
 
 def _with_stop(

@@ -13,13 +13,18 @@ numbers n₀ and n₁ of training samples of the two classes: a = a₀ − s √
 regression, trained on two thirds and on one third of the samples and tested on the rest, determines
 a₀, b and s.
 
+Other guarantees (precision, alarms, rejection, more than two classes) need samples of all classes
+in their proportions. For them the plan compares a few fractions of the table: it simulates
+certification on the scores of the same logistic regressions, and extrapolates the result to more
+training samples.
+
 The plan must not depend on the certification set. So the largest set that it may use is set aside
 first, the plan is made on the other samples alone, and what it does not need goes back to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
@@ -34,13 +39,16 @@ from threadpoolctl import threadpool_limits
 
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
-from margrave.confusion import Confusion, Preference
+from margrave.confusion import Confusion, Objective, Preference
 from margrave.steer._order_statistic import one_sided_bounds
+from margrave.steer._plan import TuningScores, make_plan, simulate
+from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
 _TRAINED = 30  # samples of each class that a plan leaves for training
 _LARGEST = 0.65  # the largest fraction of a class to set aside, unless its limit needs more
 _WITHOUT = 0.4  # the fraction of a class whose limit needs more samples than there are
 _OTHERS, _FEWEST_OTHERS, _MOST_OTHERS = 0.1, 10, 100  # of a class without a limit
+FRACTIONS = (0.2, 0.3, 0.4, 0.5, 0.6)  # of all classes
 _FOLDS = 3
 MAX_PLANNED = 4000  # rows to plan on
 _MORE_ROWS = 100
@@ -124,6 +132,10 @@ class Draw(Protocol):
     @property
     def available(self) -> Sizes:
         """The number of samples of each class that can be drawn."""
+
+    @property
+    def by_class(self) -> bool:
+        """Whether the numbers of the classes can be chosen one by one."""
 
     def complete(self, needed: Mapping[int, int]) -> Sizes:
         """Return the number of samples of each class in a set with those that are needed."""
@@ -267,9 +279,10 @@ class SplitOption:
         The number of samples of each class in it.
     allowed_errors : dict
         For each class with a limit, how many of these may be errors; -1 if the samples are too few.
+        Empty for guarantees that are not limits on rates within a class.
     recall : float
-        The expected recall of the class without a limit; with limits on both classes, the mean
-        recall of the two. A refused guarantee counts as 0.
+        The expected recall of the class without a limit; with limits on both classes, and for other
+        guarantees, the mean recall of all classes. A refused guarantee counts as 0.
 
     Examples
     --------
@@ -307,6 +320,9 @@ class SplitPlan:
         The expected recall with the threshold exactly at the limit, if nothing had to be set aside.
     recall_with_more : float
         The expected recall with 100 more rows.
+    by_class : bool
+        Whether the class proportions of the certification set and of the tuning set differ from
+        those of the data, so that only rates within a class can be requested.
     seconds : float
         How long planning took.
 
@@ -328,6 +344,7 @@ class SplitPlan:
     chosen: SplitOption
     recall_without: float
     recall_with_more: float
+    by_class: bool = False
     seconds: float = 0.0
 
     @property
@@ -349,6 +366,7 @@ class SplitPlan:
             "chosen": _record(self.chosen),
             "recall_without": self.recall_without,
             "recall_with_more": self.recall_with_more,
+            "by_class": self.by_class,
             "seconds": round(self.seconds, 3),
         }
 
@@ -366,14 +384,13 @@ class SplitPlan:
             f"points, and 100 more rows would add {100 * self.gain_of_more_rows:.1f}."
         ]
         allowed = list(self.chosen.allowed_errors)
-        columns = [
-            [*(f"set aside of {label}" for label in sizes), "allowed errors", "expected recall"]
-        ]
+        names = ["allowed errors"] if allowed else []
+        columns = [[*(f"set aside of {label}" for label in sizes), *names, "expected recall"]]
         for option in self.options:
             numbers = [f"{n:,}" for n in option.certify_by_class.values()]
-            errors = " and ".join(f"{option.allowed_errors[label]}" for label in allowed)
+            errors = [" and ".join(f"{option.allowed_errors[label]}" for label in allowed)]
             mark = " <-" if option is self.chosen else ""
-            columns.append([*numbers, errors, f"{option.recall:.1%}{mark}"])
+            columns.append([*numbers, *errors[: len(names)], f"{option.recall:.1%}{mark}"])
         widths = [max(len(row[j]) for row in columns) for j in range(len(columns[0]))]
         for row in columns:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -391,7 +408,11 @@ def _record(option: SplitOption) -> dict[str, Any]:
 
 
 def choose_sizes(
-    limits: Mapping[int, Limit], draw: Draw, labels: tuple[Any, ...], curve: LearningCurve
+    limits: Mapping[int, Limit],
+    available: Sizes,
+    complete: Callable[[Mapping[int, int]], Sizes],
+    labels: tuple[Any, ...],
+    curve: LearningCurve,
 ) -> tuple[tuple[SplitOption, ...], SplitOption]:
     """Return the options, and the smallest one whose expected recall is about the highest.
 
@@ -399,18 +420,20 @@ def choose_sizes(
     ----------
     limits : mapping of int to Limit
         The limit on each class that has one, by its code.
-    draw : Draw
-        Draws a certification set.
+    available : list of int
+        The number of samples of each class.
+    complete : callable
+        As in `Draw`.
     labels : tuple
         The two classes.
     curve : LearningCurve
         The ROC curve, for the first class with a limit.
     """
-    limited, available = list(limits), draw.available
+    limited = list(limits)
     options = []
     for steps in product(*(_steps_of(limits[code], available[code]) for code in limited)):
         needed = dict(zip(limited, steps, strict=True))
-        sizes = draw.complete({code: n for code, (n, _) in needed.items()})
+        sizes = complete({code: n for code, (n, _) in needed.items()})
         training = [n - size for n, size in zip(available, sizes, strict=True)]
         options.append(
             SplitOption(
@@ -420,8 +443,13 @@ def choose_sizes(
             )
         )
     options.sort(key=lambda option: sum(option.certify_by_class.values()))
+    return tuple(options), _smallest_of_best(options)
+
+
+def _smallest_of_best(options: list[SplitOption]) -> SplitOption:
+    """Return the first option, the smallest, whose expected recall is about the highest."""
     best = max(option.recall for option in options)
-    return tuple(options), next(option for option in options if option.recall >= best - _NEGLIGIBLE)
+    return next(option for option in options if option.recall >= best - _NEGLIGIBLE)
 
 
 def _expected_recall(
@@ -443,19 +471,8 @@ def _expected_recall(
     return float((certified * (1 - first + recall) / 2).mean())
 
 
-@dataclass(frozen=True)
-class _MoreRows:
-    """A draw from a table with more rows."""
-
-    draw: Draw
-
-    @property
-    def available(self) -> Sizes:
-        sizes = self.draw.available
-        return [n + round(_MORE_ROWS * n / sum(sizes)) for n in sizes]
-
-    def complete(self, needed: Mapping[int, int]) -> Sizes:
-        return self.draw.complete(needed)
+def _with_more_rows(sizes: Sizes) -> Sizes:
+    return [n + round(_MORE_ROWS * n / sum(sizes)) for n in sizes]
 
 
 def plan_sizes(
@@ -467,11 +484,79 @@ def plan_sizes(
     curve: LearningCurve,
 ) -> SplitPlan:
     """Plan the certification set for a guarantee."""
-    options, chosen = choose_sizes(limits, draw, labels, curve)
-    _, with_more = choose_sizes(limits, _MoreRows(draw), labels, curve)
+    available, more = draw.available, _with_more_rows(draw.available)
+    options, chosen = choose_sizes(limits, available, draw.complete, labels, curve)
+    _, with_more = choose_sizes(limits, more, draw.complete, labels, curve)
     (code, limit), *others = limits.items()
-    exact = float(
-        curve.recall(np.array(limit.rate), draw.available[code], draw.available[1 - code])
-    )
+    exact = float(curve.recall(np.array(limit.rate), available[code], available[1 - code]))
     exact = (1 - limit.rate + exact) / 2 if others else exact
-    return SplitPlan(str(guarantee), confidence, options, chosen, exact, with_more.recall)
+    return SplitPlan(
+        str(guarantee), confidence, options, chosen, exact, with_more.recall, draw.by_class
+    )
+
+
+def plan_fractions(
+    guarantee: Preference,
+    trial: Trial,
+    available: Sizes,
+    labels: tuple[Any, ...],
+    positive: Any,
+    confidence: float,
+) -> SplitPlan:
+    """Plan the certification set for a guarantee that needs all classes in their proportions."""
+    objective = Objective(guarantee, trial.codes, labels, positive)
+    simulations = [
+        _Simulation(guarantee, objective, scores, 1 - confidence)
+        for scores in (trial.two_thirds, trial.one_third)
+    ]
+    n_trial = len(trial.codes)
+
+    def recall(sizes: Sizes, n_all: int) -> float:
+        """Extrapolate from the two training sizes of the trial to all other samples."""
+        large, small = (simulation.recall(sizes) for simulation in simulations)
+        spreads = [1 / np.sqrt(n) for n in (2 / 3 * n_trial, 1 / 3 * n_trial, n_all - sum(sizes))]
+        effect = max(_WEIGHT * (large - small) / (spreads[1] - spreads[0]), 0.0)
+        return float(np.clip(large + effect * (spreads[0] - spreads[2]), 0, 1)) if large else 0.0
+
+    options = [
+        SplitOption(dict(zip(labels, sizes, strict=True)), {}, recall(sizes, sum(available)))
+        for sizes in (fraction_sizes(fraction, available) for fraction in FRACTIONS)
+    ]
+    chosen = _smallest_of_best(options)
+    more = _with_more_rows(available)
+    part = sum(chosen.certify_by_class.values()) / sum(available)
+    return SplitPlan(
+        str(guarantee),
+        confidence,
+        tuple(options),
+        chosen,
+        # Draws and folds are random, so a small gain might be negative.
+        max(recall([], sum(available)), chosen.recall),
+        max(recall(fraction_sizes(part, more), sum(more)), chosen.recall),
+    )
+
+
+def fraction_sizes(fraction: float, available: Sizes) -> Sizes:
+    """Return a fraction of the samples of each class."""
+    return [max(round(fraction * n), 1) for n in available]
+
+
+@dataclass(frozen=True, eq=False)
+class _Simulation:
+    """Simulates certification on the scores of one training size."""
+
+    guarantee: Preference
+    objective: Objective
+    scores: Floats
+    delta: float
+
+    def recall(self, sizes: Sizes) -> float:
+        """Return the expected mean recall of all classes; without certification for no sizes."""
+        best = best_rejecting_decision if self.guarantee.allows_rejecting else best_decision
+        decision = best(self.objective, self.scores)
+        if not sizes:
+            matrix = self.objective.matrix(decision.predict(self.scores))
+            return float(np.mean([matrix.recall(label) for label in matrix.classes]))
+        n = np.array(sizes)
+        plan = make_plan(self.guarantee, decision, self.scores, self.objective, n, self.delta)
+        return simulate(plan, TuningScores.of(self.scores, self.objective), n, self.delta).value

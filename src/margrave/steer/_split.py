@@ -316,6 +316,7 @@ class RandomDraw:
     codes: Codes
     units: Codes
     order: Codes
+    by_class = True
 
     @classmethod
     def of(cls, codes: Codes, units: NDArray[Any], random_state: Any) -> RandomDraw:
@@ -364,6 +365,7 @@ class LatestDraw:
     codes: Codes
     time: NDArray[Any]
     alone: NDArray[np.bool_]
+    by_class = False
 
     @property
     def available(self) -> list[int]:
@@ -375,12 +377,11 @@ class LatestDraw:
         return sizes
 
     def _latest(self, needed: Mapping[int, int]) -> NDArray[np.bool_]:
-        """Return a mask of the latest samples that contain those that are needed."""
-        first = [
-            np.sort(self.time[self.alone & (self.codes == code)])[-n]
-            for code, n in needed.items()
-            if n > 0
-        ]
+        """Return a mask of the latest samples that contain those that are needed, if possible."""
+        first = []
+        for code, n in needed.items():
+            times = np.sort(self.time[self.alone & (self.codes == code)])
+            first += [times[-min(n, len(times))]] if n > 0 and len(times) else []
         return np.asarray(self.time >= min(first))
 
     def complete(self, needed: Mapping[int, int]) -> list[int]:

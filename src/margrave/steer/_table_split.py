@@ -17,14 +17,16 @@ from margrave._typing import Codes
 from margrave._validation import check_labels
 from margrave.confusion import Preference
 from margrave.steer._planned_split import (
+    FRACTIONS,
     MAX_PLANNED,
     TYPICAL,
     LearningCurve,
-    Limit,
     SplitPlan,
     Trial,
+    fraction_sizes,
     largest_sizes,
     limits_by_class,
+    plan_fractions,
     plan_sizes,
 )
 from margrave.steer._row_hashes import GROUP, INDEPENDENT, RowHashes, UsedRows, one_of_each
@@ -231,18 +233,13 @@ def split_table(
     equal = sets_of_equal(rows) if together else None
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
-    limits: dict[int, Limit] = {}
-    if isinstance(certify, str) and certify == "auto":
-        sizes, named = np.bincount(codes), tuple(classes.tolist())
-        limits = limits_by_class(guarantee, sizes, named, positive, delta)
     plan: SplitPlan | None = None
-    if limits and guarantee is not None:
+    if guarantee is not None and isinstance(certify, str) and certify == "auto":
         began = perf_counter()
         draw = _make_draw(codes, groups, time, equal, random_state)
-        build, _ = draw.rows(largest_sizes(limits, draw))
-        trial = _run_trial(X, build, codes, groups)
-        curve = TYPICAL if trial is None else LearningCurve.of(trial, next(iter(limits)))
-        plan = plan_sizes(guarantee, limits, draw, named, 1 - delta, curve)
+        names = tuple(classes.tolist())
+        plan = _plan_certification(X, codes, groups, draw, guarantee, names, positive, delta)
+    if plan is not None:
         plan = replace(plan, seconds=perf_counter() - began)
         build, aside = draw.rows(list(plan.chosen.certify_by_class.values()))
         aside = without_copies(aside, build, equal, random_state)
@@ -291,6 +288,30 @@ def _make_draw(
     pairs = np.unique(np.column_stack([equal, units]), axis=0)
     is_in_one = np.bincount(pairs[:, 0])[equal] == 1
     return replace(draw, order=draw.order[is_in_one[draw.order]])
+
+
+def _plan_certification(
+    X: Any,
+    codes: Codes,
+    groups: NDArray[Any] | None,
+    draw: RandomDraw | LatestDraw,
+    guarantee: Preference,
+    names: tuple[Any, ...],
+    positive: Any,
+    delta: float,
+) -> SplitPlan | None:
+    """Plan the certification set, on samples outside the largest one; None if X is no table."""
+    limits = limits_by_class(guarantee, np.bincount(codes), names, positive, delta)
+    largest = (
+        largest_sizes(limits, draw) if limits else fraction_sizes(FRACTIONS[-1], draw.available)
+    )
+    trial = _run_trial(X, draw.rows(largest)[0], codes, groups)
+    if limits:
+        curve = TYPICAL if trial is None else LearningCurve.of(trial, next(iter(limits)))
+        return plan_sizes(guarantee, limits, draw, names, 1 - delta, curve)
+    if trial is None:
+        return None
+    return plan_fractions(guarantee, trial, draw.available, names, positive, 1 - delta)
 
 
 def _run_trial(X: Any, at: Codes, codes: Codes, groups: NDArray[Any] | None) -> Trial | None:

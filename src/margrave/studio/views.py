@@ -304,6 +304,31 @@ def support_record(sizes: steer.SplitSizes, confidence: float) -> list[Record]:
     ]
 
 
+class SplitOption(View):
+    """A certification set that a plan considers; the keys of both dictionaries are classes."""
+
+    certify_by_class: dict[str, int]
+    allowed_errors: dict[str, int]
+    recall: float
+
+
+class SplitPlan(View):
+    """How many rows are set aside for a guarantee, and the recall that this is expected to give."""
+
+    guarantee: str
+    confidence: float
+    options: list[SplitOption]
+    chosen: SplitOption
+    recall_without: float
+    recall_with_more: float
+    seconds: float
+
+
+def planned_record(sizes: steer.SplitSizes) -> Record | None:
+    """How the certification set was planned; None without a guarantee."""
+    return None if sizes.plan is None else SplitPlan(**sizes.plan.to_dict()).model_dump()
+
+
 class Guarantee(View):
     """The reason why a guarantee cannot be proved; null if it may be."""
 

@@ -46,18 +46,33 @@
 
 /** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
 
-/** @typedef {{parts: Parts, support: Support[], remarks: string[], used_up: boolean}} Plan */
+/**
+ * A certification set that a plan considers. `allowed_errors`: for each class with a limit, -1 if the rows are too few.
+ * @typedef {{certify_by_class: Record<string, number>, allowed_errors: Record<string, number>,
+ *   recall: number}} SplitOption
+ */
+
+/**
+ * The certification set that is planned for a guarantee. `recall_without`: at the limit, with nothing set aside;
+ * `recall_with_more`: with 100 more rows.
+ * @typedef {{guarantee: string, confidence: number, options: SplitOption[], chosen: SplitOption,
+ *   recall_without: number, recall_with_more: number, seconds: number}} SplitPlan
+ */
+
+/**
+ * @typedef {{parts: Parts, support: Support[], planned: SplitPlan | null, remarks: string[],
+ *   used_up: boolean}} Plan
+ */
 
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
  *   time: string | null, certify: "auto" | number | null, duplicates: "group" | "independent",
- *   confidence: number,
- *   kind: "committee" | "program", guarantee: string | null}} PlanRequest
+ *   confidence: number, kind: "committee" | "program", guarantee: string | null, seed: number}} PlanRequest
  */
 
 /**
- * @typedef {PlanRequest & {table: string, members: string[] | null, levels: number, seed: number,
+ * @typedef {PlanRequest & {table: string, members: string[] | null, levels: number,
  *   title: string | null}} DialogRequest
  */
 

@@ -211,8 +211,6 @@ def test_a_plan_compares_sizes_for_a_guarantee(client, table):
         max(option["recall"] for option in planned["options"]), abs=0.01
     )
     assert planned["recall_without"] > chosen["recall"] > 0
-    surer = client.ok(path, {**body, "confidence": 0.99})["planned"]
-    assert surer["options"][0]["certify_by_class"]["neg"] > 59
     assert client.ok(path, {"target": "target"})["planned"] is None
     assert client.ok(path, {**body, "certify": 0.3})["planned"] is None
 

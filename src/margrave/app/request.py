@@ -399,7 +399,7 @@ class Planned:
             return "The certification set has the usual size: no plan exists for these limits."
         if self.exit_code == MET:
             return "The guarantee can be certified on these rows, as far as the plan can tell."
-        if min(self.sizes.plan.chosen.allowed_errors.values()) < 0:
+        if min(self.sizes.plan.chosen.allowed_errors.values(), default=0) < 0:
             return "The guarantee cannot be certified: there are too few rows."
         return "The limits can hardly be certified together on these rows."
 

@@ -58,7 +58,7 @@ export function Guarantee({ choices, change, plan, loading }) {
 function whyUnplanned({ certify }) {
   if (certify === null) return 'No rows are set aside, so nothing can be guaranteed.';
   if (certify !== 'auto') return 'You chose the size of the certification set, so it is not planned.';
-  return 'The split is planned only for limits above 0 on the errors of one of two classes, such as fp and fn.';
+  return 'The split is not planned for these limits; the certification set has the usual size.';
 }
 
 /** The planned split. @param {{planned: SplitPlan, plan: Plan}} props */
@@ -74,8 +74,8 @@ function Planned({ planned, plan }) {
       time.
     <//>`;
   }
-  const others = classes.filter((label) => !limited.includes(label));
-  const recall = others.length ? `recall of ${nameClass(others[0])}` : 'mean recall of the classes';
+  const others = limited.length ? classes.filter((label) => !limited.includes(label)) : [];
+  const recall = others.length === 1 ? `recall of ${nameClass(others[0])}` : 'mean recall of the classes';
   return html`<div class="stack planned">
     <dl class="planned-facts">
       ${classes.map(
@@ -85,7 +85,9 @@ function Planned({ planned, plan }) {
             ${plural(chosen.certify_by_class[label], 'row')}<span class="muted">${
               label in chosen.allowed_errors
                 ? `, of which at most ${count(chosen.allowed_errors[label])} may be errors`
-                : ', to report its rate'
+                : others.includes(label)
+                  ? ', to report its rate'
+                  : null
             }</span>
           </dd>
         </div>`,
@@ -107,6 +109,14 @@ function Planned({ planned, plan }) {
     <p class="small muted">
       Estimated with a logistic regression on the rows that are not set aside. A committee often has a higher recall.
     </p>
+    ${
+      planned.by_class
+        ? html`<p class="small muted">
+          The sets then have other proportions of the classes than the table, so only rates within a class, such as fp and
+          fn, can be limited later.
+        </p>`
+        : null
+    }
     ${options.length > 1 ? html`<${Options} planned=${planned} classes=${classes} limited=${limited} />` : null}
   </div>`;
 }
@@ -121,7 +131,7 @@ function Options({ planned, classes, limited }) {
         <thead>
           <tr>
             ${classes.map((label) => html`<th scope="col" class="number">Rows of ${nameClass(label)}</th>`)}
-            <th scope="col" class="number">Allowed errors</th>
+            ${limited.length ? html`<th scope="col" class="number">Allowed errors</th>` : null}
             <th scope="col" class="number">Expected recall</th>
           </tr>
         </thead>
@@ -130,7 +140,11 @@ function Options({ planned, classes, limited }) {
             const here = JSON.stringify(option) === chosen;
             return html`<tr class=${here ? 'planned-chosen' : ''} aria-current=${here ? 'true' : undefined}>
               ${classes.map((label) => html`<td class="number">${count(option.certify_by_class[label])}</td>`)}
-              <td class="number">${limited.map((label) => count(option.allowed_errors[label])).join(' and ')}</td>
+              ${
+                limited.length
+                  ? html`<td class="number">${limited.map((label) => count(option.allowed_errors[label])).join(' and ')}</td>`
+                  : null
+              }
               <td class="number">${percent(option.recall)}${here ? ' (chosen)' : ''}</td>
             </tr>`;
           })}

@@ -190,11 +190,6 @@ class Side(NamedTuple):
         """The limit on the fraction of samples beyond the threshold."""
         return float(self.bound.limit if self.bound.at_most else 1 - self.bound.limit)
 
-    @property
-    def widens(self) -> bool:
-        """Whether a decision that rejects more samples is safer for this bound."""
-        return self.threshold != REJECTING and (self.threshold == 1) == self.from_below
-
 
 REJECTING = 2
 

@@ -3,11 +3,10 @@
 There are two routes:
 
 - *Order statistics*, for two classes and rates with a fixed base (``fp``, ``fn``, ``recall``,
-  ``alarms``, ``rejected``, ...). One number determines the decision: the threshold or, with
-  rejection, one of two thresholds, or how far both are from a centre. As it grows, each sample
-  changes once between being counted by a bound and not, so each bound allows all numbers on one
-  side of an order statistic. Of bounds on the same side only the strictest can be violated first:
-  each side gets one half of the error probability δ, or all of it if there is no other side.
+  ``alarms``, ``rejected``, ...). Each bound allows all positions of a threshold on one side of one
+  of the scores. Of several bounds on the same side of the same threshold only the strictest can be
+  violated first, so the error probability δ is divided between sides, not bounds. Rejecting is
+  tested with a part of its own. The decision is the nearest to a fixed one that is allowed.
 - *A tested path*, for all preferences. Decisions that the tuning set determined are tested one
   after another until the first one fails (Learn then Test, Angelopoulos et al., 2021). A decision
   passes if every bound passes at the full δ. The tests need no correction for several bounds,
@@ -127,12 +126,13 @@ class Plan:
 
     @property
     def n_parts(self) -> int:
-        """The number of parts of the error probability: 2 if bounds are on both sides, else 1."""
+        """The number of parts that the error probability is divided into."""
         if self.path:
             return 1
-        if not self.may_reject:
-            return max(len({side.from_below for side in self.sides}), 1)
-        return max(len({side.widens for side in self.sides}), 1)
+        sides = self.sides
+        if not self.may_reject:  # one threshold, whatever predictions are limited
+            return max(len({side.from_below for side in sides}), 1)
+        return max(len({(side.threshold, side.from_below) for side in sides}), 1)
 
     def part(self, delta: float) -> float:
         """Return the part of the error probability that each bound gets."""
@@ -340,25 +340,18 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     if not isinstance(decision, Threshold):
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
     lowest, highest = _find_limits(plan.sides, draws, part)
-    if not plan.may_reject:
-        smallest, largest = lowest.max(axis=1), highest.min(axis=1)
-        low = high = np.clip(decision.high, smallest, largest)
-        certified = smallest <= largest
-    elif plan.moving == {0, 1}:
-        centre = (decision.low + decision.high) / 2
-        narrowest = np.maximum(lowest[:, 1] - centre, centre - highest[:, 0]).clip(min=0)
-        widest = np.minimum(highest[:, 1] - centre, centre - lowest[:, 0])
-        # At least as wide as the order statistics say, in spite of rounding.
-        low = np.minimum(centre - narrowest, highest[:, 0])
-        high = np.maximum(centre + narrowest, lowest[:, 1])
-        certified = (narrowest <= widest) & _test_rejecting(plan, draws, low, high, part)
-    else:
-        low, high = np.clip([decision.low, decision.high], lowest, highest).T
-        single = low if 0 in plan.moving else high
-        low, high = np.minimum(low, single), np.maximum(high, single)
-        certified = (lowest <= highest).all(axis=1)
-        passed = _test_rejecting(plan, draws, low, high, part)  # else nothing is rejected
-        low, high = np.where(passed, low, single), np.where(passed, high, single)
+    # A single threshold has to be where both may be.
+    smallest, largest = lowest.max(axis=1), highest.min(axis=1)
+    certified = smallest <= largest
+    low = high = np.clip(decision.high, smallest, largest)
+    if plan.may_reject:
+        wide = np.clip([decision.low, decision.high], lowest, highest)
+        allowed = (lowest <= highest).all(axis=1) & (wide[:, 0] < wide[:, 1])
+        allowed &= _test_rejecting(plan, draws, wide[:, 0], wide[:, 1], part)
+        if decision.low == decision.high:  # reject only where a single threshold is not enough
+            allowed &= ~certified
+        low, high = np.where(allowed, wide.T, [low, high])
+        certified |= allowed
     scores = draws.scores
     predictions = np.where(scores > high[:, None], 1, np.where(scores <= low[:, None], 0, -1))
     decisions: list[Decision] = [
@@ -396,8 +389,11 @@ def _test_rejecting(
 ) -> NDArray[np.bool_]:
     """Test whether few enough samples are between two thresholds.
 
-    The samples determine the band that they test. This is valid because all bands that may be
-    tested contain each other: of those that reject too many, only the narrowest has to fail.
+    The samples determine the band that they test. If one threshold is fixed, the test is valid
+    because all bands contain each other: of those that reject too many, only the narrowest has to
+    fail. If both move, each is an order statistic of one class. Given these, the other samples are
+    still independent, about as many are between them as of new samples, and the two themselves are
+    counted as well, so that the test is a little too strict.
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
     passed = np.ones(len(low), dtype=bool)

@@ -68,6 +68,12 @@ def ready(dialog, monkeypatch):
     return calls
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Two fast members instead of the default committee."""
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
+
+
 ASK = ("--target", "spam", "--limit", "fp <= 10%", "--out", "m.skops", "--strategies", "move")
 
 
@@ -166,6 +172,80 @@ def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained)
     code, out, err = run("steer", trained / "mail.csv", *ask, "--quiet")
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert re.search(r"'fp <= 1%'.*\b299\b", err)
+
+
+def test_a_guarantee_of_too_few_rows_uses_up_none(run, ready, trained):
+    """Whether an earlier run has written a ledger or not; the nearest limits are offered."""
+    ask = ("steer", trained / "mail.csv", *ASK[:2], *ASK[4:])
+    code, out, _ = run(*ask, "--limit", "fp <= 0.5%", "--json")
+    record = json.loads(out)
+    assert (code, record["ledger"], record["expected"]["probability"]) == (3, None, 0)
+    code, out, _ = run(*ask, "--limit", "fp <= 0.5%")
+    assert code == 3
+    assert record["expected"]["nearest"] in out
+    assert "certification.json" not in out
+    code, out, _ = run(*ask, "--limit", record["expected"]["nearest"])
+    assert code == 0
+    assert "certification.json" in out
+    code, out, _ = run(*ask, "--limit", "fp <= 15%", "--json")  # used up by the run before
+    assert (code, json.loads(out)["ledger"]) == (3, "certification.json")
+
+
+def test_the_plan_and_the_expected_certificate_are_printed(run, ready, trained):
+    code, out, _ = run("steer", trained / "mail.csv", *ASK, "--report", "p.html", "--json")
+    record = json.loads(out)
+    plan, expected = record["plan"], record["expected"]
+    assert code == 0
+    assert sum(plan["chosen"]["certify_by_class"].values()) == record["n"]["certify"]
+    assert expected == record["certificate"]["expected"]
+    assert 0.5 < expected["probability"] <= 1
+    code, out, _ = run("steer", trained / "mail.csv", *ASK)
+    assert code == 0  # the same request again
+    recall, error = f"{plan['chosen']['recall']:.1%}", f"{expected['bounds'][0]['rate']:.1%}"
+    assert out.index(recall) < out.index(error) < out.index("Certificate")
+    report = Path("p.html").read_text()
+    assert recall in report
+    assert error in report
+
+
+PLAN = ("steer", "mail.csv", "--target", "spam", "--plan")
+
+
+def test_a_plan_trains_and_writes_nothing(run, monkeypatch):
+    monkeypatch.setattr(request.Dialog, "from_data", lambda *_, **__: 1 / 0)
+    mail().to_csv("mail.csv", index=False)
+    code, out, err = run(*PLAN, "--limit", "fp <= 10%", "--json")
+    record = json.loads(out)
+    assert (code, err, record["exit_code"]) == (0, "", 0)
+    chosen = record["plan"]["chosen"]
+    assert sum(chosen["certify_by_class"].values()) == record["n"]["certify"]
+    assert record["n"]["tune"] + record["n"]["certify"] == 300
+    assert record["smallest_limits"]["no"] <= 0.1
+    code, out, _ = run(*PLAN, "--limit", "fp <= 10%")
+    assert code == 0
+    for option in record["plan"]["options"]:
+        assert f"{option['recall']:.1%}" in out
+    assert {path.name for path in Path().iterdir()} == {"mail.csv"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "exit_code"),
+    [("fp <= 10%", 0), ("fp <= 0.5%", 3), ("fp <= 3%, fn <= 3%", 3), ("precision >= 80%", 0)],
+)
+def test_the_exit_code_of_a_plan(run, limit, exit_code):
+    mail(wrong=0.2).to_csv("mail.csv", index=False)
+    code, out, err = run(*PLAN, "--limit", limit, "--quiet")
+    assert (code, out, err.count("\n")) == (exit_code, "", exit_code // 3)
+
+
+def test_what_a_plan_is_not_made_for(run):
+    mail().to_csv("mail.csv", index=False)
+    assert run(*PLAN, "--limit", "fpp <= 2")[0] == 2
+    assert run(*PLAN[:-1], "--limit", "fp <= 2%")[0] == 2  # no --out
+    Path("folder").mkdir()
+    code, _, err = run("steer", "folder", "--target", "spam", "--limit", "fp <= 2%", "--plan")
+    assert code == 2
+    assert "--plan" in err
 
 
 def test_a_default_positive_class_is_named_with_the_option_that_changes_it(run, ready, trained):
@@ -454,12 +534,6 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
 
 
 # The ledger
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Two fast members instead of the default committee."""
-    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
 
 
 def steer(run, table, *options, limit="fp <= 20%", out="m.skops"):

@@ -30,16 +30,21 @@ def name_class(label: Any) -> str:
     return text if is_name else repr(text)
 
 
-def format_count(n: float) -> str:
+def format_count(n: float, noun: str = "") -> str:
     """Write a number of samples within a sentence; a bound may be short by a part of one.
+
+    With a noun in the singular, the number is followed by it, in the plural where that is right.
 
     Examples
     --------
     >>> from margrave._messages import format_count
     >>> format_count(3054), format_count(1234567), format_count(14.4)
     ('3,054', '1,234,567', '14.4')
+    >>> format_count(1, "sample"), format_count(3054, "sample")
+    ('1 sample', '3,054 samples')
     """
-    return f"{n:,.6g}" if abs(n) < 10**6 else f"{n:,.0f}"
+    number = f"{n:,.6g}" if abs(n) < 10**6 else f"{n:,.0f}"
+    return f"{number} {noun}{'' if n == 1 else 's'}" if noun else number
 
 
 def missing_extra(what: str, package: str, extra: str) -> str:

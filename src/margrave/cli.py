@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._atomic_write import resolve_file
-from margrave._messages import missing_extra
+from margrave._messages import format_count, missing_extra
 from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
 
 if TYPE_CHECKING:
     from margrave.app.request import Outcome
+    from margrave.app.samples import Samples
     from margrave.steer import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
@@ -39,7 +40,7 @@ _OPTIONS = {
         name: f"--{name}"
         for name in (
             *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
-            *("group", "level", "limit", "out", "positive", "report", "strategies"),
+            *("group", "level", "limit", "out", "plan", "positive", "report", "strategies"),
             *("target", "time"),
         )
     },
@@ -119,9 +120,12 @@ def _print_json(record: dict[str, Any]) -> None:
 def steer(options: Namespace, command: str) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
     from margrave.app.request import LEDGER, read_fraction, read_limit, run_request
-    from margrave.app.samples import find_table, samples_of
     from margrave.app.terminal import Bars
 
+    if options.plan:
+        return _plan(options)
+    if options.out is None:
+        raise MargraveError("the following arguments are required: --out", code="usage")
     names, ledger = ("out", "report", "dialog"), options.out.with_name(LEDGER)
     paths = {f"--{name}": getattr(options, name) for name in names}
     _check_paths({**paths, "the ledger": ledger}, options.data)
@@ -130,8 +134,6 @@ def steer(options: Namespace, command: str) -> int:
     if options.strategies is not None:
         strategies = [strategy.strip() for strategy in options.strategies.split(",")]
     certify, wants = read_fraction(options.certify), [read_limit(text) for text in options.limit]
-    columns = {name: getattr(options, name) for name in ("target", "positive", "drop")}
-    in_memory = {name: getattr(options, name) for name in ("group", "time")}
     run: Callable[..., Outcome]
     with ExitStack() as stack:
         stack.enter_context(_use_cluster(options.cluster))
@@ -143,14 +145,14 @@ def steer(options: Namespace, command: str) -> int:
                 use_cluster,
             )
 
-            in_memory |= {"report": options.report, "dialog": options.dialog}
-            check_folder_options(in_memory, strategies)
+            in_memory = ("group", "time", "report", "dialog")
+            check_folder_options({name: getattr(options, name) for name in in_memory}, strategies)
+            columns = {name: getattr(options, name) for name in ("target", "positive", "drop")}
             run = partial(run_folder, describe_folder(Path(options.data), **columns))
             if options.cluster is None:
                 stack.enter_context(use_cluster(None))
         else:
-            table = find_table(options.data, encoding=options.encoding, decimal=options.decimal)
-            samples = samples_of(table, **columns, **in_memory)
+            samples = _read_samples(options)
             run = partial(run_request, samples, strategies=strategies, path=options.dialog)
         bars = stack.enter_context(Bars(shown=not options.quiet))
         outcome = run(
@@ -171,8 +173,45 @@ def steer(options: Namespace, command: str) -> int:
         from margrave.app.report import page, write_page
 
         write_page(page(outcome, command), options.report)
-    _print_result(outcome, options, ledger if ledger.exists() else None)
+    _print_result(outcome, options, ledger if outcome.used_rows else None)
     return outcome.exit_code
+
+
+def _read_samples(options: Namespace) -> Samples:
+    """Read the table that `steer` is called with."""
+    from margrave.app.samples import find_table, samples_of
+
+    names = ("target", "positive", "drop", "group", "time")
+    table = find_table(options.data, encoding=options.encoding, decimal=options.decimal)
+    return samples_of(table, **{name: getattr(options, name) for name in names})
+
+
+def _plan(options: Namespace) -> int:
+    """Print the split that `steer` would make; train nothing."""
+    from margrave.app.request import plan_request, read_fraction, read_limit
+    from margrave.app.terminal import Printer, print_plan
+
+    _check_text_format(Path(options.data), options)
+    certify, wants = read_fraction(options.certify), [read_limit(text) for text in options.limit]
+    if Path(options.data).is_dir():
+        from margrave.app.folder import check_folder_options
+
+        check_folder_options({"plan": True}, None)
+    planned = plan_request(
+        _read_samples(options),
+        wants,
+        confidence=options.confidence,
+        certify=certify,
+        duplicates=options.duplicates,
+        seed=options.seed,
+    )
+    if options.json:
+        _print_json(planned.to_dict())
+    elif not options.quiet:
+        print_plan(Printer(), planned)
+    if planned.exit_code and (options.quiet or options.json):
+        sys.stderr.write(f"margrave: {replace_control(planned.describe())}\n")
+    return planned.exit_code
 
 
 def _use_cluster(address: str | None) -> Any:
@@ -329,7 +368,9 @@ def check(options: Namespace) -> int:
             result = classifier.check(X, y, level=options.level)
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
-    printer.section(f"On {result.confusion.n:,} rows of {labelled.name}", str(result.confusion))
+    printer.section(
+        f"On {format_count(result.confusion.n, 'row')} of {labelled.name}", str(result.confusion)
+    )
     return ALARM if result.alarm else 0
 
 

@@ -40,7 +40,7 @@ def outcome(wants, labels=("ham", EVIL), committee=None, time=None):
     try:
         return Outcome.of(samples, dialog, 0.95, dialog.accept())
     except GuaranteeError as error:
-        return Outcome.of(samples, dialog, 0.95, refusal=str(error))
+        return Outcome.of(samples, dialog, 0.95, refusal=error)
 
 
 class Tags(HTMLParser):

@@ -199,6 +199,38 @@ def test_a_plan_sets_aside_what_a_guarantee_needs(client, table):
     assert more["support"][0]["least"] <= 1.5 < few["support"][0]["least"]
 
 
+def test_a_plan_compares_sizes_for_a_guarantee(client, table):
+    path, body = f"/tables/{table}/plan", {"target": "target", "guarantee": "fp <= 5%"}
+    plan = client.ok(path, body)
+    planned = plan["planned"]
+    chosen = planned["chosen"]
+    assert chosen in planned["options"]
+    assert sum(chosen["certify_by_class"].values()) == plan["parts"]["certify"]
+    assert list(chosen["allowed_errors"]) == ["neg"]
+    assert chosen["recall"] == pytest.approx(
+        max(option["recall"] for option in planned["options"]), abs=0.01
+    )
+    assert planned["recall_without"] > chosen["recall"] > 0
+    assert client.ok(path, {"target": "target"})["planned"] is None
+    assert client.ok(path, {**body, "certify": 0.3})["planned"] is None
+
+
+def test_a_plan_says_that_a_class_has_too_few_rows(client, table):
+    body = {"target": "target", "guarantee": "fp <= 0.1%"}
+    planned = client.ok(f"/tables/{table}/plan", body)["planned"]
+    assert planned["chosen"]["allowed_errors"] == {"neg": -1}
+    assert planned["chosen"]["recall"] == 0
+
+
+def test_the_plan_is_that_of_the_trained_dialog(client, table):
+    """The same seed gives the same split."""
+    choices = {"target": "target", "guarantee": "fp <= 5%", "seed": 3}
+    parts = client.ok(f"/tables/{table}/plan", choices)["parts"]
+    dialog = client.ok("/dialogs", {"table": table, "members": ["logistic"], **choices})
+    list(client.events(dialog["job"]["id"]))
+    assert client.ok(f"/dialogs/{dialog['dialog']['id']}")["parts"] == parts
+
+
 def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
     """All progress reports, and what a listener received."""
     received = []

@@ -355,6 +355,46 @@ def test_set_up_says_why_a_class_is_positive(show, mails_table):
         assert part.evaluate("(box) => box.scrollWidth - box.clientWidth") == 0
 
 
+def test_set_up_shows_the_plan_for_a_guarantee(show, user, mails_table):
+    """What the API plans; a wait is shown, and the field can be typed in meanwhile."""
+    page = show(f"#/new/{mails_table}", fresh=True)
+    section = page.get_by_role("region", name="Guarantee")
+    expect(section.locator(".planned")).to_have_count(0)
+    page.route("**/plan", lambda route: None)  # not answered
+    field = page.get_by_label(Name.GUARANTEE)
+    with page.expect_request("**/plan"):
+        field.fill("fp <= 1")
+    expect(section.get_by_role("status")).to_be_visible()
+    page.unroute("**/plan")
+    field.press_sequentially("0%")
+    expect(field).to_have_value("fp <= 10%")
+    expect(section.locator(".planned")).to_be_visible()
+    expect(section.get_by_role("status")).to_have_count(0)
+    body = {"target": "kind", "positive": "spam", "guarantee": "fp <= 10%"}
+    planned = user.ok(f"/tables/{mails_table}/plan", body)["planned"]
+    chosen = planned["chosen"]
+    expect(section.locator("dl")).to_contain_text(f"{chosen['certify_by_class']['ham']} rows")
+    expect(section.locator("dl")).to_contain_text(f"{100 * chosen['recall']:.1f}%")
+    section.locator("summary").click()
+    rows = section.locator("tbody tr")
+    expect(rows).to_have_count(len(planned["options"]))
+    marked = rows.nth(planned["options"].index(chosen))
+    expect(marked).to_have_attribute("aria-current", "true")
+    assert overflow(page) == []
+    assert axe(page) == []
+
+
+def test_set_up_says_what_is_possible_with_too_few_rows(show, user, mails_table):
+    page = show(f"#/new/{mails_table}", fresh=True)
+    page.get_by_label(Name.GUARANTEE).fill("fp <= 0.1%")
+    body = {"target": "kind", "positive": "spam", "guarantee": "fp <= 0.1%"}
+    support = user.ok(f"/tables/{mails_table}/plan", body)["support"]
+    (least,) = (one["least"] for one in support if one["label"] == "ham")
+    notice = page.get_by_role("region", name="Guarantee").locator(".notice-warn")
+    expect(notice).to_contain_text(f"{least:.2f}%")
+    expect(button(page, Name.TRAIN)).to_be_enabled()
+
+
 def test_set_up_warns_of_rows_that_are_used_up(show, mails_table):
     page, notice = show(f"#/new/{mails_table}", fresh=True), ".notice-warn"
     expect(summary(page).locator(".support")).to_be_visible()

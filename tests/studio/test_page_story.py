@@ -673,13 +673,51 @@ def test_a_limit_that_cannot_be_proved_is_not_offered(show, user, mails_table):
     expect(accept).to_be_enabled()
 
 
+def test_the_expected_certificate_is_shown_before_and_after(show, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 20%")
+    page = show(f"#/d/{dialog}/certify")
+    shown = panel(page, CERTIFY)
+    cells = user.ok(f"/dialogs/{dialog}/guarantee")["expected"]["cells"]
+    (error,) = (cell for cell in cells if (cell["true"], cell["predicted"]) == ("ham", "spam"))
+    expected = shown.get_by_role("group", name="Expected when certified")
+    tuning = shown.get_by_role("group", name="On the tuning set")
+    for place, name in ((expected, "rate"), (tuning, "tuning")):
+        expect(place.get_by_role("row", name="true ham")).to_contain_text(percent(error[name]))
+    assert overflow(page) == []
+    assert axe(page) == []
+    button(page, Name.ACCEPT).click()
+    button(page, Name.CONFIRM).click()
+    paper = shown.get_by_role("article")
+    expect(paper).to_be_visible(timeout=LONG)
+    before = paper.get_by_role("group", name="Expected before certifying")
+    expect(before.get_by_role("row", name="true ham")).to_contain_text(percent(error["rate"]))
+    assert record(user, page)["accepted"][0]["expected"]["cells"] == cells
+
+
+def percent(rate):
+    """A rate as the page shows it."""
+    edge = min(rate, 1 - rate)
+    return f"{rate:.{0 if edge == 0 else 2 if edge < 0.00995 else 1}%}"
+
+
+def test_the_nearest_limits_can_be_requested(show, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 2%")
+    page = show(f"#/d/{dialog}/certify")
+    nearest = user.ok(f"/dialogs/{dialog}/guarantee")["expected"]["nearest"]
+    expect(button(page, Name.ACCEPT)).to_be_disabled()
+    button(panel(page, CERTIFY), "Request these limits").click()
+    at_step(page, 2)
+    assert record(user, page)["steps"][2]["preference"] == nearest
+    expect(button(page, Name.ACCEPT)).to_be_enabled()
+
+
 def test_a_refusal_is_shown_once(show, user, mails_table):
-    dialog = trained(user, mails_table, "fp <= 12%, fn <= 18%")
+    dialog = trained(user, mails_table, "fp <= 20%, fn <= 30%")
     page = show(f"#/d/{dialog}/certify")
     button(page, Name.ACCEPT).click()
     button(page, Name.CONFIRM).click()
     reason = alert(page).locator(".notice-text")
-    expect(reason).to_contain_text(whole("18%"), timeout=LONG)
+    expect(reason).to_contain_text(whole("30%"), timeout=LONG)
     at_step(page, 1)
     expect(page.get_by_role("main").get_by_text(reason.inner_text().strip())).to_have_count(1)
     offer = panel(page, CERTIFY).locator(".offer .notice")

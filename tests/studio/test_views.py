@@ -378,6 +378,11 @@ def test_whether_the_guarantee_can_be_proved(client, two):
         for confidence, reserve in ((0.6, False), (0.95, True)):
             options = {"confidence": confidence, "reserve": reserve}
             received = client.ok(f"{name}/guarantee", params=options)
+            if own.reply.preference is not None:
+                found = own.expected_certificate(**options).to_dict()
+                del found["schema_version"]
+                assert received["expected"] == found
+                assert (received["error"] is None) == (found["probability"] > 0)
             if received["error"] is None:
                 own.check_accept(**options)
                 continue

@@ -175,7 +175,7 @@ def run_folder(
         reply = tuned.reply(want.keeping(last.preference, last.after), last.after)
         replies.append(reply)
         on_reply(str(want), reply)
-    model, refusal = None, ""
+    model, refusal = None, None
     try:
         wanted = replies[-1].preference
         table = sample_table(frame.drop(columns=samples.target), list(samples.X.columns))
@@ -184,7 +184,7 @@ def run_folder(
         )
         model = tuned.accept(replies[-1], confidence, lambda name: use(name=name))
     except GuaranteeError as error:
-        refusal = str(error)
+        refusal = error
     by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()
     certified = dict(zip(tuned.classes, by_class, strict=True))
     roles = tuned.roles.parts

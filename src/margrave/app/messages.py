@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from margrave import MargraveError
+from margrave._messages import format_count
 
 if TYPE_CHECKING:
     from margrave.committee import Progress
@@ -107,7 +108,9 @@ def describe_error(error: Exception, shown: Callable[[str], str | None]) -> str:
         if isinstance(error, SplitError):
             which = f"Class {fields['label']!r}" if "label" in fields else "The smallest class"
             needed = f"; at least {fields['needed']} are needed" if "needed" in fields else ""
-            message = f"{which} has {fields['n']} rows, too few for this split{needed}."
+            message = (
+                f"{which} has {format_count(fields['n'], 'row')}, too few for this split{needed}."
+            )
     return _join_lines(message)
 
 

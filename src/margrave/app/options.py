@@ -64,8 +64,10 @@ def _steer(parser: _Parser) -> None:
         "steps: earlier bounds still hold."
     )
     parser.add("--limit", "BOUNDS", text, action="append", required=True)
-    text = "The file for the certified model; required."
-    parser.add("--out", "FILE", text, type=Path, required=True)
+    text = "The file for the certified model; required unless --plan is set."
+    parser.add("--out", "FILE", text, type=Path)
+    text = "Print how the rows would be split for the guarantee and what it costs; train nothing."
+    parser.add_argument("--plan", action="store_true", help=text)
     _add_target(parser)
     _add_text_format(parser)
     text = "The confidence of the guarantee; by default %(default)s."

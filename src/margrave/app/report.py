@@ -22,7 +22,7 @@ import sklearn
 import margrave
 from margrave._atomic_write import atomic_write
 from margrave._messages import format_count, name_class
-from margrave.app.request import UNUSED, Outcome
+from margrave.app.request import UNUSED, Outcome, name_cell
 from margrave.confusion import Confusion
 from margrave.steer import LIMITS, Frontier, FrontierDisplay, Reply, SteeredClassifier
 
@@ -53,6 +53,7 @@ def page(outcome: Outcome, command: str) -> str:
         _section("Confusion matrices", _matrices(outcome)),
         _section("Steps", _steps(outcome)),
         _section("Frontier", _plot(outcome, curves)),
+        _section("Expected before certifying", _expected(outcome)),
         _section("Certificates", _certificates(outcome)),
         _section("Members", _members(outcome, model, curves)),
         _section("Limitations", _limitations()),
@@ -110,7 +111,8 @@ def _header(outcome: Outcome) -> str:
         title = "<br>".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
         details = (
             f"With confidence {certificate.confidence:.10g}, on new samples drawn like the "
-            f"certification set ({certificate.confusion.n:,} rows). Issued {certificate.issued}."
+            f"certification set ({format_count(certificate.confusion.n, 'row')}). "
+            f"Issued {certificate.issued}."
         )
         details += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
         state = "met" if outcome.met else "short"
@@ -145,7 +147,7 @@ def _roles(outcome: Outcome) -> str:
     )
     if outcome.model:
         certified = "the decision and its guarantee were computed on them, once"
-    elif outcome.refusal:
+    elif outcome.refusal is not None:
         certified = "they do not support the guarantee"
     else:
         certified = "no guarantee was computed on them at this step"
@@ -159,7 +161,8 @@ def _roles(outcome: Outcome) -> str:
     ]  # fmt: skip
     if parts.unused:
         rows.append(["Not used", f"{parts.unused:,}", UNUSED])
-    return f'<div class="bar">{bar}</div>\n{_table(["Role", "Rows", ""], rows, "roles")}'
+    plan = "" if parts.plan is None else f"\n<pre>{_text(parts.plan)}</pre>"
+    return f'<div class="bar">{bar}</div>\n{_table(["Role", "Rows", ""], rows, "roles")}{plan}'
 
 
 def _matrices(outcome: Outcome) -> str:
@@ -245,9 +248,36 @@ def _steps(outcome: Outcome) -> str:
     model = outcome.model
     if model is not None and model.certificate_ is not None and model.certificate_.changes:
         changes = "<br>".join(_text(change) for change in model.certificate_.changes)
-        n = f"{model.certificate_.confusion.n:,} rows of the certification set"
+        n = f"{format_count(model.certificate_.confusion.n, 'row')} of the certification set"
         rows.append(["", "Guarantee", n, "", "", "", f"since the start:<br>{changes}", ""])
     return _table(heads, rows, "steps")
+
+
+def _expected(outcome: Outcome) -> str:
+    """Return a table of the rates on the tuning set, as expected, and on the certification set."""
+    expected = outcome.expected
+    if expected is None:
+        return ""
+    heads = ["Of the true class", "Tuning set", "Expected", "90% range"]
+    certificate = None if outcome.model is None else outcome.model.certificate_
+    heads += [] if certificate is None else ["Certification set"]
+    rows = []
+    for cell in expected.cells:
+        measured: list[str] = []
+        if certificate is not None:
+            matrix = certificate.confusion
+            n = sum(matrix[cell.true, label] for label in (*matrix.classes, None))
+            measured = [f"{matrix[cell.true, cell.predicted] / n:.1%}" if n else ""]
+        rates = [f"{cell.tuning:.1%}", "", ""]
+        if cell.rate is not None and cell.low is not None:
+            rates = [rates[0], f"{cell.rate:.1%}", f"{100 * cell.low:.1f} – {cell.high:.1%}"]
+        if {*rates, *measured} - {"0.0%", "0.0 – 0.0%", ""}:
+            rows.append([_text(name_cell(cell)), *rates, *measured])
+    return (
+        f"<p>{_text(outcome.describe_expected())}</p>\n{_table(heads, rows, 'members')}"
+        '<p class="note">Certification sets drawn from the tuning set were certified. Certifying '
+        "needs a margin, so the certified decision is stricter than that of the tuning set.</p>"
+    )
 
 
 def _certificates(outcome: Outcome) -> str:
@@ -294,7 +324,8 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     image = base64.b64encode(buffer.getvalue()).decode()
     current = outcome.dialog.reply.after
-    end = f"the current step has {current.fp:,} false positives and {current.fn:,} false negatives"
+    errors = [(current.fp, "false positive"), (current.fn, "false negative")]
+    end = f"the current step has {' and '.join(format_count(*one) for one in errors)}"
     return (
         '<div class="wide" tabindex="0">'
         f'<img class="plot" alt="False negatives against false positives; {end}." '
@@ -324,9 +355,13 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
     heads = ["Member", "Weight"]
     note = _WEIGHTS if len(weights) > 1 else "The model has a single member."
     if alone:
-        heads.append(f"False negatives alone, with at most {current.fp:,} false positives")
-        note += f" The model has {current.fn:,} false negatives" + (
-            f" and rejects {current.n_rejected:,} rows." if current.n_rejected else "."
+        heads.append(
+            f"False negatives alone, with at most {format_count(current.fp, 'false positive')}"
+        )
+        note += f" The model has {format_count(current.fn, 'false negative')}" + (
+            f" and rejects {format_count(current.n_rejected, 'row')}."
+            if current.n_rejected
+            else "."
         )
     return _table(heads, rows, "members") + f'<p class="note">{note}</p>'
 

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from margrave._messages import format_count
+from margrave._messages import format_count, name_class
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.steer import (
     Dialog,
+    ExpectedBound,
+    ExpectedCell,
+    ExpectedCertificate,
     FileLedger,
     GuaranteeError,
     Reply,
@@ -60,10 +63,12 @@ class Outcome:
         The requested confidence of the guarantee.
     model : SteeredClassifier or None
         The certified model.
-    refusal : str
-        Why there is no certified model; empty if none was requested.
+    refusal : GuaranteeError or None
+        Why there is no certified model; None if none was requested.
     dialog : Dialog or None
         The dialog, after all steps; None for a folder.
+    expected : ExpectedCertificate or None
+        What was expected before the certification set was used.
     """
 
     samples: Samples
@@ -75,8 +80,9 @@ class Outcome:
     split: str
     confidence: float
     model: SteeredClassifier | None = None
-    refusal: str = ""
+    refusal: GuaranteeError | None = None
     dialog: Any = None
+    expected: ExpectedCertificate | None = None
 
     @classmethod
     def of(
@@ -85,7 +91,8 @@ class Outcome:
         dialog: Dialog,
         confidence: float,
         model: SteeredClassifier | None = None,
-        refusal: str = "",
+        refusal: GuaranteeError | None = None,
+        expected: ExpectedCertificate | None = None,
     ) -> Outcome:
         """Make the outcome of a dialog on samples."""
         return cls(
@@ -95,11 +102,17 @@ class Outcome:
             dialog.sizes,
             len(samples.y),
             dialog.model.scorer_.committee.encoder,
-            _describe_split(dialog, len(samples.y), samples.time, confidence),
+            "\n".join(
+                [
+                    _describe_split(samples, dialog.sizes, confidence, dialog.duplicates),
+                    *(str(dialog.sizes.plan or "").splitlines()[:2]),  # without the other options
+                ]
+            ),
             confidence,
             model,
             refusal,
             dialog,
+            expected,
         )
 
     @property
@@ -118,6 +131,14 @@ class Outcome:
         return self.reply.met
 
     @property
+    def used_rows(self) -> bool:
+        """Whether the ledger records that the certification rows were used, now or before."""
+        refusal = self.refusal
+        if refusal is None:
+            return self.model is not None
+        return refusal.used_up or refusal.code == "used_up"
+
+    @property
     def exit_code(self) -> int:
         """The exit code of the command: 0 if the preference is met and certified, else 3."""
         return MET if self.met and self.model is not None else NOT_MET
@@ -127,18 +148,42 @@ class Outcome:
         if self.met:
             if self.model is not None:
                 return "Met on the tuning set, and certified."
-            if self.refusal:
+            if self.refusal is not None:
                 return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
             return "Met on the tuning set, but not certified: the model was not accepted."
         shortfall = (
-            f"Not met on the tuning set: the nearest is {format_count(self.reply.shortfall)} "
-            f"samples short; '{self.reply.binding}' is the limiting constraint."
+            f"Not met on the tuning set: the nearest is "
+            f"{format_count(self.reply.shortfall, 'sample')} short; '{self.reply.binding}' is the "
+            "limiting constraint."
         )
         if self.model is not None:
             return f"{shortfall} A model with a guarantee for new samples was certified anyway."
-        if self.refusal:
+        if self.refusal is not None:
             return f"{shortfall} It cannot be guaranteed either: {self.refusal}"
         return shortfall
+
+    def describe_expected(self) -> str:
+        """Describe in a sentence how probable the certificate was, and the rates expected of it.
+
+        For two classes, these are all rates of errors and rejections, else those of the bounds.
+        """
+        expected = self.expected
+        if expected is None:
+            return ""
+        line = f"Certified with a probability of {expected.probability:.0%}"
+        rates: dict[str, ExpectedBound | ExpectedCell] = {one.bound: one for one in expected.bounds}
+        if len(self.start.after.classes) == 2:
+            errors = [cell for cell in expected.cells if cell.true != cell.predicted]
+            rates = {name_cell(cell): cell for cell in errors}
+        parts = [
+            f"{name} {one.rate:.1%} ({one.low:.1%} to {one.high:.1%}; tuning set {one.tuning:.1%})"
+            for name, one in rates.items()
+            if one.rate is not None and max(one.tuning, one.high or 0.0) > 0
+        ]
+        line = f"{line}: {', '.join(parts)}." if parts else f"{line}."
+        if expected.nearest is None:
+            return line
+        return f"{line} The nearest limits that can be certified: '{expected.nearest}'."
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the outcome to plain data that JSON can hold."""
@@ -149,50 +194,58 @@ class Outcome:
             "met": self.met,
             "certified": certificate is not None,
             "verdict": self.describe(),
-            "refusal": self.refusal or None,
+            "refusal": None if self.refusal is None else str(self.refusal),
             "data": self.samples.table.name,
             "target": self.samples.target,
             "classes": list(start.classes),
             "positive": start.positive,
-            "n": {
-                "all": self.n_rows,
-                **{name: getattr(sizes, name) for name in _SIZES},
-            },
+            "n": count_rows(sizes, self.n_rows),
+            "plan": None if sizes.plan is None else sizes.plan.to_dict(),
             "columns": dict(self.encoder.kinds_),
             "strategy": self.reply.strategy,
             "seconds": round(sum(reply.seconds for reply in replies), 3),
             "start": start.to_dict(),
             "replies": [reply.to_dict() for reply in replies],
+            "expected": None if self.expected is None else self.expected.to_dict(),
             "certificate": None if certificate is None else certificate.to_dict(),
         }
+
+
+def count_rows(sizes: SplitSizes, n_rows: int) -> dict[str, int]:
+    """Return the number of rows in each set, and in all."""
+    return {"all": n_rows, **{name: getattr(sizes, name) for name in _SIZES}}
 
 
 def _tunes_apart(sizes: SplitSizes, n_rows: int) -> bool:
     return sizes.train + sizes.tune + sizes.certify + sizes.unused == n_rows
 
 
-def _describe_split(dialog: Dialog, n_rows: int, time: Any, confidence: float) -> str:
-    sizes = dialog.sizes
-    if _tunes_apart(sizes, n_rows):
+def _describe_split(samples: Samples, sizes: SplitSizes, confidence: float, duplicates: str) -> str:
+    """Describe the sets, and the limits that the certification set supports."""
+    if _tunes_apart(sizes, len(samples.y)):
         roles = f"{sizes.train:,} rows to train; {sizes.tune:,} other rows to tune"
     elif sizes.tune == sizes.train:
         roles = f"{sizes.train:,} rows to train and tune, each scored by models trained without it"
     else:
-        others = "without them" if time is None else "on earlier rows"
+        others = "without them" if samples.time is None else "on earlier rows"
         roles = (
             f"{sizes.train:,} rows to train; {sizes.tune:,} of them to tune, "
             f"scored by models trained {others}"
         )
+    support = "No rows are set aside, so nothing can be guaranteed."
+    if sizes.certify:
+        support = describe_support(sizes.certify_by_class, confidence)
     unused = f"{sizes.unused:,} more rows are not used: {UNUSED}"
-    support = (
-        describe_support(sizes.certify_by_class, confidence)
-        if sizes.certify
-        else dialog.support(confidence)
-    )
-    copies = [] if not sizes.copies else [describe_copies(sizes.copies, dialog.duplicates)]
+    copies = [] if not sizes.copies else [describe_copies(sizes.copies, duplicates)]
     copies += [] if not sizes.near_copies else [describe_near_copies(sizes.near_copies)]
-    lines = [roles, support, *([unused] if sizes.unused else []), *copies]
-    return "\n".join(lines)
+    return "\n".join([roles, support, *([unused] if sizes.unused else []), *copies])
+
+
+def name_cell(cell: ExpectedCell) -> str:
+    """Write a cell of a confusion matrix within a sentence."""
+    if cell.predicted is None:
+        return f"{name_class(cell.true)} rejected"
+    return f"{name_class(cell.true)} predicted {name_class(cell.predicted)}"
 
 
 def read_fraction(text: str) -> str | float:
@@ -264,11 +317,7 @@ def run_request(
     get_strategies(strategies, "run_request")
     accounts = FileLedger(ledger, samples.target)
     accounts.read()  # raises an error if the file is damaged
-    classes, sizes = np.unique(samples.y, return_counts=True)
-    if len(classes) > 1:  # otherwise the dialog raises the error
-        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
-        for want in wants:
-            want.check_counts(matrix)
+    _check_counts(samples, wants)
     dialog = Dialog.from_data(
         samples.X,
         samples.y,
@@ -290,8 +339,106 @@ def run_request(
     for want in wants:
         on_reply(str(want), None)
         dialog.prefer(want, keep=True, strategies=strategies, callback=partial(on_reply, str(want)))
+    expected = expect(dialog, confidence, reserve)
     try:
         model = dialog.accept(confidence=confidence, reserve=reserve)
     except GuaranteeError as error:
-        return Outcome.of(samples, dialog, confidence, refusal=str(error))
-    return Outcome.of(samples, dialog, confidence, model)
+        return Outcome.of(samples, dialog, confidence, refusal=error, expected=expected)
+    if model.certificate_ is not None:  # the same as before, also if it was certified earlier
+        expected = model.certificate_.expected
+    return Outcome.of(samples, dialog, confidence, model, expected=expected)
+
+
+def _check_counts(samples: Samples, wants: Sequence[Preference]) -> None:
+    """Raise an error if a preference names a class or a count that the samples do not have."""
+    classes, sizes = np.unique(samples.y, return_counts=True)
+    if len(classes) > 1:  # otherwise the dialog raises the error
+        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
+        for want in wants:
+            want.check_counts(matrix)
+
+
+def expect(dialog: Dialog, confidence: float, reserve: bool = False) -> ExpectedCertificate | None:
+    """Return what a certificate will probably state; None if there can be none."""
+    try:
+        return dialog.expected_certificate(confidence=confidence, reserve=reserve)
+    except GuaranteeError:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """The split that a request would make; nothing is trained.
+
+    Attributes
+    ----------
+    samples : Samples
+        The samples.
+    sizes : SplitSizes
+        The number of rows in each set, and the plan.
+    split : str
+        A description of the split.
+    confidence : float
+        The confidence of the guarantee.
+    """
+
+    samples: Samples
+    sizes: SplitSizes
+    split: str
+    confidence: float
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: 3 if the preference cannot be guaranteed, else 0."""
+        plan = self.sizes.plan
+        return MET if plan is None or plan.chosen.recall > 0 else NOT_MET
+
+    def describe(self) -> str:
+        """Describe in a sentence whether the preference can be guaranteed."""
+        if self.sizes.plan is None:
+            return "The certification set has the usual size: no plan exists for these limits."
+        if self.exit_code == MET:
+            return "The guarantee can be certified on these rows, as far as the plan can tell."
+        if min(self.sizes.plan.chosen.allowed_errors.values(), default=0) < 0:
+            return "The guarantee cannot be certified: there are too few rows."
+        return "The limits can hardly be certified together on these rows."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the plan to plain data that JSON can hold."""
+        plan, limits = self.sizes.plan, self.sizes.smallest_limits(self.confidence)
+        return {
+            "exit_code": self.exit_code,
+            "verdict": self.describe(),
+            "data": self.samples.table.name,
+            "target": self.samples.target,
+            "n": count_rows(self.sizes, len(self.samples.y)),
+            "smallest_limits": {str(label): limit for label, limit in limits.items()},
+            "plan": None if plan is None else plan.to_dict(),
+        }
+
+
+def plan_request(
+    samples: Samples,
+    wants: Sequence[Preference],
+    *,
+    confidence: float,
+    certify: str | float,
+    duplicates: str,
+    seed: int,
+) -> Planned:
+    """Plan the split of a request; parameters as in :func:`run_request`."""
+    _check_counts(samples, wants)
+    sizes = Dialog.plan_split(
+        samples.X,
+        samples.y,
+        certify=certify,
+        guarantee=Preference(*wants),
+        confidence=confidence,
+        positive=samples.positive,
+        groups=samples.groups,
+        time=samples.time,
+        duplicates=duplicates,
+        random_state=seed,
+    )
+    split = _describe_split(samples, sizes, confidence, duplicates)
+    return Planned(samples, sizes, split, confidence)

@@ -7,7 +7,7 @@ control characters are replaced.
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from margrave._messages import format_count, missing_extra, name_class
 from margrave.app.messages import describe_training, replace_control
@@ -22,7 +22,8 @@ except ModuleNotFoundError as error:
     raise ImportError(message) from error
 
 if TYPE_CHECKING:
-    from margrave.app.request import Outcome
+    from margrave.app.request import Outcome, Planned
+    from margrave.app.samples import Samples
     from margrave.committee import Progress as Training
     from margrave.steer import Reply
 
@@ -74,7 +75,7 @@ class Bars(Progress):
         status = ""
         if at.confusion is not None:
             n_members = len(at.finished) + len(at.running) + len(at.waiting)
-            errors = f"{at.confusion.n_errors:,} errors"
+            errors = format_count(at.confusion.n_errors, "error")
             status = f"{errors} with {len(at.scored)} of {n_members} members"
         description = replace_control(describe_training(at))
         self.update(self.task_ids[0], completed=at.done, description=description, status=status)
@@ -92,16 +93,8 @@ class Bars(Progress):
 
 def print_outcome(printer: Printer, outcome: Outcome) -> None:
     """Print the outcome of a request: columns, split, matrices, replies and certificate."""
-    samples, matrix = outcome.samples, outcome.start.after
-    positive = "" if matrix.positive is None else f"; {name_class(matrix.positive)} is positive"
-    if samples.positive is None and len(matrix.classes) == 2:
-        (other,) = (one for one in matrix.classes if one != matrix.positive)
-        positive += f" by default (--positive {shlex.quote(str(other))} changes this)"
-    printer.text(
-        f"{samples.table.name}: {outcome.n_rows:,} rows, {len(matrix.classes)} classes in "
-        f"{samples.target!r}{positive}",
-        "bold",
-    )
+    matrix = outcome.start.after
+    _print_table(printer, outcome.samples, matrix.classes, matrix.positive, outcome.n_rows)
     printer.section("Column types", outcome.encoder.describe())
     printer.section("Split", outcome.split)
     printer.section(f"Start, on {matrix.n:,} samples of the tuning set:", str(matrix))
@@ -112,7 +105,38 @@ def print_outcome(printer: Printer, outcome: Outcome) -> None:
         printer.text("\n".join(lines[1:]))
         if reply.cancelled:
             printer.text("Stopped before all strategies were tried: the best so far.", indent=2)
+    if outcome.expected is not None:
+        printer.section("Expected before certifying", outcome.describe_expected())
     if outcome.model is not None:
         printer.section("Certificate", str(outcome.model.certificate_))
     printer.text("")
     printer.text(outcome.describe(), "bold green" if outcome.exit_code == 0 else "bold red")
+
+
+def print_plan(printer: Printer, planned: Planned) -> None:
+    """Print the split that a request would make, and the sizes that its plan compares."""
+    samples, plan = planned.samples, planned.sizes.plan
+    classes = tuple(planned.sizes.certify_by_class)
+    default = classes[1] if len(classes) == 2 else None
+    positive = default if samples.positive is None else samples.positive
+    _print_table(printer, samples, classes, positive, len(samples.y))
+    printer.section("Split", planned.split)
+    if plan is not None:
+        printer.section("Plan", str(plan))
+    printer.text("")
+    printer.text(planned.describe(), "bold green" if planned.exit_code == 0 else "bold red")
+
+
+def _print_table(
+    printer: Printer, samples: Samples, classes: tuple[Any, ...], positive: Any, n_rows: int
+) -> None:
+    """Print the name and the size of the table, and its classes."""
+    text = "" if positive is None else f"; {name_class(positive)} is positive"
+    if samples.positive is None and len(classes) == 2:
+        (other,) = (one for one in classes if one != positive)
+        text += f" by default (--positive {shlex.quote(str(other))} changes this)"
+    printer.text(
+        f"{samples.table.name}: {n_rows:,} rows, {len(classes)} classes in "
+        f"{samples.target!r}{text}",
+        "bold",
+    )

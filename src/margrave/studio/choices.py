@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave import datasets
+from margrave._messages import format_count
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
 from margrave.confusion import Preference, parse_bounds
 from margrave.steer import Dialog, SplitSizes, describe_copies, describe_near_copies
-from margrave.studio.views import Record, parts_record, support_record
+from margrave.studio import views
+from margrave.studio.views import Record
 
 if TYPE_CHECKING:
     import pandas
@@ -137,7 +139,8 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
     smallest = min(np.unique(data.y, return_counts=True)[1].tolist())
     if smallest < _FEW:
         remarks.append(
-            f"The smallest class has {smallest} rows: its rates can only be estimated roughly."
+            f"The smallest class has {format_count(smallest, 'row')}: its rates can only be "
+            "estimated roughly."
         )
     if choices.get("group") is not None:
         remarks.append(
@@ -153,8 +156,9 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
     if sizes.near_copies:
         remarks.append(describe_near_copies(sizes.near_copies))
     return {
-        "parts": parts_record(sizes),
-        "support": support_record(sizes, choices.get("confidence", 0.95)),
+        "parts": views.parts_record(sizes),
+        "support": views.support_record(sizes, choices.get("confidence", 0.95)),
+        "planned": views.planned_record(sizes),
         "remarks": remarks,
     }
 

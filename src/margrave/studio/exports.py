@@ -10,7 +10,7 @@ from typing import Any
 from margrave import __version__
 from margrave.app.messages import InputError
 from margrave.app.report import page
-from margrave.app.request import Outcome
+from margrave.app.request import Outcome, expect
 from margrave.steer import SteeredClassifier
 from margrave.studio.choices import Source
 from margrave.studio.store import DialogRow, NotFound, Store
@@ -76,7 +76,8 @@ def report(workspace: Workspace, owner: str, row: DialogRow, record: Record) -> 
     model = current[-1].model if current else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
-    outcome = Outcome.of(samples, dialog, confidence, model)
+    expected = expect(dialog, confidence) if certificate is None else certificate.expected
+    outcome = Outcome.of(samples, dialog, confidence, model, expected=expected)
     return page(outcome, script(workspace.store, owner, record))
 
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
 from margrave.app.messages import InputError
+from margrave.app.request import expect
 from margrave.app.samples import match_label
 from margrave.app.tables import csv_text
 from margrave.steer import Comparison, Dialog, Frontier, GuaranteeError
@@ -120,12 +121,16 @@ def guarantee(
     confidence: Annotated[float, Query(gt=0.5, lt=1)] = 0.95,
     reserve: bool = False,
 ) -> views.Guarantee:
-    """Whether the certification set is large enough for the guarantee of the current step."""
-    try:
-        dialog.check_accept(confidence=confidence, reserve=reserve)
-    except GuaranteeError as error:
-        return views.Guarantee(**problem_record(error))
-    return views.Guarantee(error=None)
+    """The certificate that can be expected of the current step; nothing is used up."""
+    expected = expect(dialog, confidence, reserve)
+    found = None if expected is None else views.ExpectedCertificate.model_validate(expected)
+    # The error says why it is certain that nothing is certified; to find it takes as long again.
+    if expected is None or expected.probability == 0:
+        try:
+            dialog.check_accept(confidence=confidence, reserve=reserve)
+        except GuaranteeError as error:
+            return views.Guarantee(expected=found, **problem_record(error))
+    return views.Guarantee(expected=found)
 
 
 # Downloads

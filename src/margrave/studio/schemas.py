@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from margrave.studio.views import Accepted, Label, Matrix, Parts, Step, Support, View
+from margrave.studio.views import (
+    Accepted,
+    Label,
+    Matrix,
+    Parts,
+    SplitPlan,
+    Step,
+    Support,
+    View,
+)
 
 Kind = Literal["committee", "program"]
 State = Literal["training", "ready", "failed"]
@@ -156,6 +165,7 @@ class Choices(RequestBody):
     confidence: Confidence = 0.95
     kind: Kind = "committee"
     guarantee: Text | None = None
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
 
 
 class NewDialog(Choices):
@@ -164,7 +174,6 @@ class NewDialog(Choices):
     table: Text
     members: Annotated[list[Text], Field(min_length=1, max_length=20)] | None = None
     levels: Annotated[int, Field(ge=1, le=15)] = 5
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     title: Text | None = None
 
 
@@ -173,6 +182,7 @@ class Plan(BaseModel):
 
     parts: Parts
     support: list[Support]
+    planned: SplitPlan | None  # null if no limit on the errors of a class is stated
     remarks: list[str]
     used_up: bool  # whether guarantees have used up the rows of this table
 

@@ -157,6 +157,51 @@ class Step(Reply):
         )
 
 
+class ExpectedRate(View):
+    """A rate on the tuning set and as expected; `low` to `high` is its 90 % range."""
+
+    tuning: float
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+class ExpectedBound(ExpectedRate):
+    """The rate that a bound limits."""
+
+    bound: str
+    limit: float
+    at_most: bool
+
+
+class ExpectedCell(ExpectedRate):
+    """A cell of the confusion matrix, as a rate of its true class; `predicted` null is rejected."""
+
+    true: Label
+    predicted: Label | None
+
+
+class ExpectedCertificate(View):
+    """What a certificate will probably state, before the certification set is used.
+
+    `nearest` are the limits to request instead, if these are unlikely to be certified.
+    """
+
+    preference: str
+    confidence: float
+    delta: float
+    route: str
+    probability: float
+    bounds: list[ExpectedBound]
+    cells: list[ExpectedCell]
+    nearest: str | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return value.to_dict() if isinstance(value, steer.ExpectedCertificate) else value
+
+
 class Certificate(View):
     """A certificate."""
 
@@ -167,6 +212,7 @@ class Certificate(View):
     confusion: Matrix
     route: str
     remarks: list[str]
+    expected: ExpectedCertificate | None = None
 
 
 class Accepted(Certificate):
@@ -304,12 +350,39 @@ def support_record(sizes: steer.SplitSizes, confidence: float) -> list[Record]:
     ]
 
 
-class Guarantee(View):
-    """The reason why a guarantee cannot be proved; null if it may be."""
+class SplitOption(View):
+    """A certification set that a plan considers; the keys of both dictionaries are classes."""
 
-    error: str | None
+    certify_by_class: dict[str, int]
+    allowed_errors: dict[str, int]
+    recall: float
+
+
+class SplitPlan(View):
+    """How many rows are set aside for a guarantee, and the recall that this is expected to give."""
+
+    guarantee: str
+    confidence: float
+    options: list[SplitOption]
+    chosen: SplitOption
+    recall_without: float
+    recall_with_more: float
+    by_class: bool
+    seconds: float
+
+
+def planned_record(sizes: steer.SplitSizes) -> Record | None:
+    """How the certification set was planned; None without a guarantee."""
+    return None if sizes.plan is None else SplitPlan(**sizes.plan.to_dict()).model_dump()
+
+
+class Guarantee(View):
+    """What a certificate will probably state, and why it cannot be issued; null if it may be."""
+
+    error: str | None = None
     code: str | None = None
     fields: Record | None = None
+    expected: ExpectedCertificate | None = None
 
 
 # Trade-offs

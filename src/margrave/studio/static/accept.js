@@ -2,6 +2,7 @@
 // @ts-check
 
 import { Certificate, confidenceText } from './accept_certificate.js';
+import { Expected } from './accept_expected.js';
 import { get, query } from './api.js';
 import { stepOf } from './dialog_state.js';
 import { count, DownloadLink, Empty, Field, html, labelText, Modal, Notice, plural, sentence, Spinner, useLoad, useState } from './kit.js';
@@ -80,6 +81,7 @@ function Offer({ dialog, step, act }) {
   );
   const guarantee = /** @type {Guarantee | null} */ (error ? null : data);
   const reason = guarantee?.error ?? null;
+  const expected = guarantee?.expected ?? null;
 
   const certify = async () => {
     setConfirming(false);
@@ -103,21 +105,14 @@ function Offer({ dialog, step, act }) {
       : html`<${Notice}
           kind="warn"
           title="This step does not meet its limits"
-          action=${step.instead
+          action=${step.instead && !expected?.nearest
             ? html`<button type="button" class="button" disabled=${act.busy} onClick=${() => act.prefer([step.instead ?? ''], { keep: false })}>
                 Use the closest limits instead
               </button>`
             : null}
         >
-          On the tuning set it is ${plural(step.shortfall, 'row')} short, so the guarantee will most likely be refused.
+          On the tuning set it is ${step.shortfall < 1 ? 'less than a row' : plural(step.shortfall, 'row')} short.
         <//>`}
-    ${step.sentences.length > 1 && open && !reason
-      ? html`<${Notice} kind="warn">
-          Several limits together are much harder to guarantee than one, since each needs some margin at the cost of
-          the others. Leave a margin in each, or request only one of them. A refusal can use up the certification
-          set as well.
-        <//>`
-      : null}
     ${known
       ? html`<${Notice} kind="good">This step is already certified: see certificate ${known.number} below.<//>`
       : null}
@@ -135,6 +130,8 @@ function Offer({ dialog, step, act }) {
             onConfidence=${setConfidence}
             onReserve=${setReserve}
           />
+          ${loading ? html`<${Spinner} label="Computing the certificate that can be expected" />` : null}
+          ${expected && !loading ? html`<${Expected} expected=${expected} act=${act} />` : null}
           <div class="row">
             <button
               type="button"
@@ -147,7 +144,7 @@ function Offer({ dialog, step, act }) {
             </button>
             ${working ? html`<${Spinner} label="Computing the guarantee" />` : null}
           </div>
-          ${reason ? html`<${Unprovable} guarantee=${guarantee} fixed=${opened !== null} />` : null}
+          ${reason && !loading ? html`<${Unprovable} guarantee=${guarantee} fixed=${opened !== null} />` : null}
           ${error
             ? html`<${Notice}
                 kind="bad"

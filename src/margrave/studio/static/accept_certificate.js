@@ -1,6 +1,7 @@
 // A certificate, and the files of its model.
 // @ts-check
 
+import { RateMatrix } from './accept_expected.js';
 import { get } from './api.js';
 import { count, DownloadLink, html, plural, rate, rowTotals, SmallMatrix, useLoad } from './kit.js';
 import { errorsOf, totalsOf } from './matrix_counts.js';
@@ -33,7 +34,15 @@ export function Certificate({ dialog, accepted, root, act }) {
         ${accepted.guarantees.map((one) => html`<li><${Guarantee} text=${one} /></li>`)}
       </ul>
       <div class="certificate-ground">
-        <${SmallMatrix} matrix=${accepted.confusion} caption=${`Confusion matrix on the certification set, certificate ${accepted.number}`} />
+        <div class="foreseen-matrices">
+          <figure class="foreseen-matrix">
+            <figcaption class="small"><strong>On the certification set</strong></figcaption>
+            <${SmallMatrix} matrix=${accepted.confusion} caption=${`Confusion matrix on the certification set, certificate ${accepted.number}`} />
+          </figure>
+          ${accepted.expected
+            ? html`<${RateMatrix} cells=${accepted.expected.cells} of="rate" caption="Expected before certifying" />`
+            : null}
+        </div>
         <dl>
           ${ratesOf(accepted.confusion).map(
             ([name, some, all]) => html`<div><dt>${name}</dt><dd>${count(some)} of ${count(all)}, ${rate(some, all)}</dd></div>`,

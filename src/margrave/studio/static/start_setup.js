@@ -17,6 +17,7 @@ import {
 } from './kit.js';
 import { Columns, Preview } from './start_columns.js';
 import { PartsBar, SupportList } from './start_parts.js';
+import { Guarantee } from './start_plan.js';
 import { MOST_LEVELS, More, Steered, Target } from './start_steer.js';
 
 /** @typedef {import('./start_steer.js').Choices} Choices */
@@ -49,8 +50,26 @@ const USUAL = {
 };
 
 /** The choices that decide the split of the rows. @param {Choices} choices @returns {PlanRequest} */
-function planOf({ target, positive, drop, group, time, certify, duplicates, confidence, kind, guarantee }) {
-  return { target, positive, drop, group, time, certify, duplicates, confidence, kind, guarantee };
+function planOf({ target, positive, drop, group, time, certify, duplicates, confidence, kind, guarantee, seed }) {
+  return { target, positive, drop, group, time, certify, duplicates, confidence, kind, guarantee, seed };
+}
+
+/**
+ * The plan for the choices, some time after the last change of them: planning for a guarantee takes about a second.
+ * @param {Table} table @param {Choices} choices @param {string} blocked
+ * @returns {{data: Plan | null, error: Error | null, loading: boolean}} `loading` also until the request is sent
+ */
+function usePlan(table, choices, blocked) {
+  const now = JSON.stringify(planOf(choices));
+  const request = useDebounced(now, REST_MS);
+  const plan = useLoad(
+    async (signal) =>
+      choices.target && !blocked
+        ? /** @type {Plan} */ (await post(`/api/tables/${encodeURIComponent(table.id)}/plan`, JSON.parse(request), signal))
+        : null,
+    [request, blocked],
+  );
+  return { ...plan, loading: plan.loading || request !== now };
 }
 
 /** @param {Choices} choices @param {number} nMembers */
@@ -77,20 +96,11 @@ function whatIsTrained({ kind, levels, members }, table) {
 
 /**
  * The summary beside the choices: the split, the supported limits, and the button.
- * @param {{table: Table, choices: Choices, blocked: string}} props
+ * @param {{table: Table, choices: Choices, blocked: string, plan: ReturnType<typeof usePlan>}} props
  */
-function Summary({ table, choices, blocked }) {
-  const request = useDebounced(JSON.stringify(planOf(choices)), REST_MS);
-  const path = `/api/tables/${encodeURIComponent(table.id)}`;
+function Summary({ table, choices, blocked, plan }) {
   const [problem, setProblem] = useState('');
   const [sending, setSending] = useState(false);
-  const plan = useLoad(
-    async (signal) =>
-      choices.target && !blocked
-        ? /** @type {Plan} */ (await post(`${path}/plan`, JSON.parse(request), signal))
-        : null,
-    [request, blocked],
-  );
   const train = async () => {
     setSending(true);
     setProblem('');
@@ -176,6 +186,7 @@ function Form({ table, kind, studio }) {
   const unfit = error && !loading ? error.message : '';
   const blocked =
     unfit || objection(choices, members.length) || (loading || !data ? 'Reading the classes' : '');
+  const plan = usePlan(table, choices, blocked);
   return html`<div class="setup">
     <div class="stack">
       <section class="card stack" aria-labelledby="table-head">
@@ -187,10 +198,11 @@ function Form({ table, kind, studio }) {
         <${Columns} table=${table} target=${choices.target} drop=${choices.drop} roles=${roles} toggle=${toggle} />
       </section>
       <${Target} table=${table} choices=${choices} change=${change} classes=${unfit ? null : data} problem=${unfit} />
+      <${Guarantee} choices=${choices} change=${change} plan=${plan.error ? null : plan.data} loading=${plan.loading} />
       <${Steered} choices=${choices} change=${change} members=${members} />
       <${More} table=${table} choices=${choices} change=${change} />
     </div>
-    <${Summary} table=${table} choices=${choices} blocked=${blocked} />
+    <${Summary} table=${table} choices=${choices} blocked=${blocked} plan=${plan} />
   </div>`;
 }
 

@@ -225,22 +225,9 @@ export function More({ table, choices, change }) {
         </select>
       <//>
       <${Field}
-        id="guarantee"
-        label="Planned guarantee"
-        hint=${html`Such as <code>${'fp <= 2%'}</code>: the certification set is made large enough for it, if possible.`}
-      >
-        <input
-          id="guarantee"
-          type="text"
-          class="mono"
-          value=${choices.guarantee ?? ''}
-          onInput=${(/** @type {any} */ event) => change({ guarantee: event.target.value || null })}
-        />
-      <//>
-      <${Field}
         id="certify"
         label="Size of the certification set"
-        hint="Automatic takes a fifth of the rows, and up to two fifths if the planned guarantee needs them."
+        hint="Automatic plans it for the stated guarantee; without one, it takes a fifth of the rows."
       >
         <select
           id="certify"
@@ -251,19 +238,6 @@ export function More({ table, choices, change }) {
           }}
         >
           ${fractions.map(([fraction, text]) => html`<option value=${fraction}>${text}</option>`)}
-        </select>
-      <//>
-      <${Field}
-        id="confidence"
-        label="Confidence of the guarantee"
-        hint="How sure the guarantee is. A higher confidence needs more rows for the same limit."
-      >
-        <select
-          id="confidence"
-          value=${String(choices.confidence)}
-          onChange=${(/** @type {any} */ event) => change({ confidence: Number(event.target.value) })}
-        >
-          ${['0.9', '0.95', '0.99'].map((value) => html`<option value=${value}>${percent(Number(value), 0)}</option>`)}
         </select>
       <//>
     </div>

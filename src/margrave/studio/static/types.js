@@ -46,18 +46,34 @@
 
 /** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
 
-/** @typedef {{parts: Parts, support: Support[], remarks: string[], used_up: boolean}} Plan */
+/**
+ * A certification set that a plan considers. `allowed_errors`: for each class with a limit, -1 if the rows are too few;
+ * empty if the limits are not on the errors of a class.
+ * @typedef {{certify_by_class: Record<string, number>, allowed_errors: Record<string, number>,
+ *   recall: number}} SplitOption
+ */
+
+/**
+ * The certification set that is planned for a guarantee. `recall_without`: at the limit, with nothing set aside;
+ * `recall_with_more`: with 100 more rows; `by_class`: the class proportions of the sets differ from those of the table.
+ * @typedef {{guarantee: string, confidence: number, options: SplitOption[], chosen: SplitOption,
+ *   recall_without: number, recall_with_more: number, by_class: boolean, seconds: number}} SplitPlan
+ */
+
+/**
+ * @typedef {{parts: Parts, support: Support[], planned: SplitPlan | null, remarks: string[],
+ *   used_up: boolean}} Plan
+ */
 
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
  *   time: string | null, certify: "auto" | number | null, duplicates: "group" | "independent",
- *   confidence: number,
- *   kind: "committee" | "program", guarantee: string | null}} PlanRequest
+ *   confidence: number, kind: "committee" | "program", guarantee: string | null, seed: number}} PlanRequest
  */
 
 /**
- * @typedef {PlanRequest & {table: string, members: string[] | null, levels: number, seed: number,
+ * @typedef {PlanRequest & {table: string, members: string[] | null, levels: number,
  *   title: string | null}} DialogRequest
  */
 
@@ -87,9 +103,22 @@
 /** @typedef {Reply & {number: number, parent: number | null}} Step */
 
 /**
+ * A cell of the matrix as a rate of its true class: on the tuning set, as expected (null if nothing is certified),
+ * and the 90 % range of that.
+ * @typedef {{true: Label, predicted: Label | null, tuning: number, rate: number | null, low: number | null,
+ *   high: number | null}} ExpectedCell
+ */
+
+/**
+ * `nearest`: the limits to request instead, if these are unlikely to be certified.
+ * @typedef {{preference: string, confidence: number, route: string, probability: number, cells: ExpectedCell[],
+ *   nearest: string | null}} ExpectedCertificate
+ */
+
+/**
  * @typedef {{number: number, use_number: number, step: number, confidence: number, preference: string, issued: string,
  *   guarantees: string[], confusion: Matrix, route: string, remarks: string[], text: string,
- *   onnx: boolean | null}} Accepted
+ *   expected: ExpectedCertificate | null, onnx: boolean | null}} Accepted
  */
 
 /** @typedef {{name: string, done: number, total: number, state: "done" | "running" | "waiting"}} MemberProgress */
@@ -125,8 +154,9 @@
  */
 
 /**
- * The reason why a guarantee cannot be proved, null if it may be.
- * @typedef {{error: string | null, code: string | null, fields: Record<string, any> | null}} Guarantee
+ * What a certificate will probably state, null if there can be none, and why there is none, null if there may be one.
+ * @typedef {{error: string | null, code: string | null, fields: Record<string, any> | null,
+ *   expected: ExpectedCertificate | null}} Guarantee
  */
 
 /** @typedef {{true: Label, predicted: Label | null, to: number | string}} Edit */

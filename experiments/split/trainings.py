@@ -40,8 +40,6 @@ FRACTIONS = (0.2, 0.35, 0.5)
 MIN_TRAINING = 30
 """A request is certifiable if a split can certify it and leaves so many samples per class."""
 BOOSTING = "gradient boosting alone"
-SCORES = (MARGRAVE, MEMBER, STACKING_LOG_ODDS, SELECTION, BOOSTING)
-"""Scores of a training; the rivals but MAPIE, which uses Margrave's."""
 _DECIMALS = 9  # as in the steering study: equal samples get equal scores in any batch
 _OLD_DEFAULT, _OLD_LARGEST, _OLD_FACTOR = 0.2, 0.4, 3
 
@@ -109,7 +107,7 @@ class Plan:
 
 
 QUICK = Plan(
-    ("pima", "breast_wisconsin"),
+    ("sonar", "ripley_train"),
     n_splits=2,
     percents=(5, 10),
     committee=("logistic", "svm", "qda"),

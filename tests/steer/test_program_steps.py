@@ -21,7 +21,8 @@ from margrave import Confusion, Preference, datasets
 from margrave.confusion import PreferenceError
 from margrave.martingale import MartingaleBoostClassifier, Step
 from margrave.steer import Dialog, GuaranteeError, Progress
-from margrave.steer._start import PROGRAM_TUNE, split_table
+from margrave.steer._start import PROGRAM_TUNE
+from margrave.steer._table_split import split_table
 from margrave.table import TableEncoder
 
 

@@ -187,7 +187,10 @@ def run_folder(
         refusal = str(error)
     by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()
     certified = dict(zip(tuned.classes, by_class, strict=True))
-    parts = SplitSizes(**tuned.roles.parts, unused=tuned.n_copies, certify_by_class=certified)
+    roles = tuned.roles.parts
+    parts = SplitSizes(
+        roles["train"], roles["tune"], roles["certify"], tuned.n_copies, certify_by_class=certified
+    )
     return Outcome(
         samples,
         tuple(replies),

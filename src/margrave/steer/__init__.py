@@ -37,6 +37,7 @@ from margrave.steer._ledger import Account, FileLedger, Ledger
 from margrave.steer._ledger import Grant as Grant
 from margrave.steer._ledger import RowSample as RowSample
 from margrave.steer._order_statistic import GuaranteeError
+from margrave.steer._planned_split import SplitOption, SplitPlan
 from margrave.steer._reply import Reply
 from margrave.steer._row_hashes import DuplicatesWarning
 from margrave.steer._row_hashes import RowHashes as RowHashes
@@ -53,8 +54,6 @@ from margrave.steer._scorer import SingleMember as SingleMember
 from margrave.steer._split import SplitError, SplitSizes
 from margrave.steer._split import certification_fraction as certification_fraction
 from margrave.steer._split import rates_within_classes as rates_within_classes
-from margrave.steer._start import check_duplicates as check_duplicates
-from margrave.steer._start import check_positive as check_positive
 from margrave.steer._start import start_from_table as start_from_table
 from margrave.steer._steered import LIMITS as LIMITS
 from margrave.steer._steered import SteeredClassifier
@@ -67,6 +66,8 @@ from margrave.steer._steered import recertify_scores as recertify_scores
 from margrave.steer._steered import score_samples as score_samples
 from margrave.steer._strategies import Request, Strategy
 from margrave.steer._strategies import get_strategies as get_strategies
+from margrave.steer._table_split import check_duplicates as check_duplicates
+from margrave.steer._table_split import check_positive as check_positive
 from margrave.steer._thresholds import SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE
 from margrave.steer._thresholds import Decision as Decision
 from margrave.steer._thresholds import Offsets as Offsets
@@ -101,6 +102,8 @@ __all__ = [
     "Reply",
     "Request",
     "SplitError",
+    "SplitOption",
+    "SplitPlan",
     "SplitSizes",
     "SteeredClassifier",
     "StoppedError",

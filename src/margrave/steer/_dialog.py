@@ -35,6 +35,7 @@ from margrave.steer._certify import check_confidence
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
+from margrave.steer._planned_split import SplitPlan
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Reply, dialog_html
 from margrave.steer._row_hashes import GROUP, INDEPENDENT
@@ -42,15 +43,14 @@ from margrave.steer._rows import CellRows, Comparison, describe_rows, select_row
 from margrave.steer._split import SplitSizes
 from margrave.steer._start import (
     DialogStart,
-    check_positive,
     default_tune,
-    split_table,
     start_from_model,
     start_from_table,
 )
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steps import dump_step, load_step
 from margrave.steer._strategies import Found, Search, Strategy, get_strategies
+from margrave.steer._table_split import check_positive, split_table
 from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
@@ -267,9 +267,11 @@ class Dialog(Saved):
             without groups or a time; for ``committee="martingale"``, None is 0.4.
         certify : "auto", float in (0, 1), (X, y) or None, default="auto"
             Fraction of the samples in the certification set, or a certification set of your own.
-            "auto" is 0.2, or up to 0.4 if `guarantee` needs it. None keeps nothing apart.
+            "auto" plans the numbers of samples for `guarantee` (see :meth:`plan`); without one, it
+            is 0.2. None keeps nothing apart.
         guarantee : str or Preference, default=None
-            The preference that you plan to certify, so that the certification set is large enough.
+            The preference that you plan to certify. State it here if you know it: the certification
+            set then costs as little recall as possible.
         confidence : float, default=0.95
             The confidence at which you plan to certify it.
         positive : label, default=None
@@ -379,7 +381,9 @@ class Dialog(Saved):
         duplicates: str = "group",
         random_state: Any = None,
     ) -> SplitSizes:
-        """Compute the sizes of the split that :meth:`from_data` makes, without any training.
+        """Compute the sizes of the split that :meth:`from_data` makes, without training members.
+
+        With a guarantee, planning trains a few logistic regressions, in about a second.
 
         Parameters
         ----------
@@ -1020,6 +1024,27 @@ class Dialog(Saved):
         candidates = [reply.candidate for reply in self.history]
         known = [self._known(step) for step in range(len(candidates))]
         return dialog_frontier(data, candidates, known, label)
+
+    def plan(self) -> SplitPlan | None:
+        """Return how the certification set was planned; None if no guarantee was stated.
+
+        Returns
+        -------
+        SplitPlan or None
+            The numbers of samples that were set aside, the expected cost, and the alternatives.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(
+        ...     X, y, committee="logistic", guarantee="fn <= 10%", random_state=0
+        ... )
+        >>> dialog.plan().chosen.allowed_errors
+        {'pos': 9}
+        """
+        return self.sizes.plan
 
     def support(self, confidence: float = 0.95) -> str:
         """Describe which limits the certification set is large enough to guarantee.

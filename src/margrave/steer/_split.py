@@ -14,6 +14,7 @@ certification set would count one observation twice.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from margrave._messages import name_class
 from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed, supported_rate
+from margrave.steer._planned_split import SplitPlan, number_of_others
 from margrave.steer._row_hashes import one_of_each
 
 FOLDS = 5
@@ -88,6 +90,8 @@ class SplitSizes:
     near_copies : int
         Different rows that equal an earlier row after rounding to the scale of each column; 0
         if they are fewer than one in 200 rows, which may be chance.
+    plan : SplitPlan or None
+        How the certification set was planned, if a guarantee was stated.
 
     Examples
     --------
@@ -96,9 +100,9 @@ class SplitSizes:
     >>> X, y = load("pima", return_X_y=True)
     >>> sizes = Dialog.plan_split(X, y, guarantee="fn <= 5%", random_state=0)
     >>> sizes.tune, sizes.certify, sizes.certify_by_class
-    (460, 308, {'neg': 201, 'pos': 107})
+    (565, 203, {'neg': 50, 'pos': 153})
     >>> sizes.smallest_limits()
-    {'neg': 0.0148, 'pos': 0.0277}
+    {'neg': 0.0582, 'pos': 0.0194}
     """
 
     train: int
@@ -108,6 +112,7 @@ class SplitSizes:
     certify_by_class: dict[Any, int]
     copies: int = 0
     near_copies: int = 0
+    plan: SplitPlan | None = None
 
     def smallest_limits(self, confidence: float = 0.95) -> dict[Any, float]:
         """Compute the smallest limit on each class's error rate that can be guaranteed.
@@ -249,35 +254,143 @@ def split_rows(
     equal : ndarray of shape (n,) or None
         The number of the set of equal rows that each sample belongs to; None if all rows differ.
     """
+    build, certify = np.arange(len(y)), np.arange(0)
     if time is not None:
         latest = _latest_rows(time, fraction)
         build, certify = np.flatnonzero(~latest), np.flatnonzero(latest)
-        certify = _without_copies(certify, build, equal, random_state)
-        if len(np.unique(y[build])) < len(np.unique(y)):
-            raise SplitError(
-                "Steering by time needs samples of each class that are earlier than the "
-                "certification set; there are too few different times, or a class is only in the "
-                "latest samples.",
-                code="time",
-            )
-        if tune is not None:
-            return Split(build, certify, [], _tuning_set(y[build], tune, None, time[build], None))
-        return Split(build, certify, _forward_folds(y[build], time[build]))
-    build, certify = np.arange(len(y)), np.arange(0)
-    if fraction > 0 and groups is None:
+    elif fraction > 0 and groups is None:
         build, certify = _draw_rows(y, fraction, random_state, equal)
     elif fraction > 0 and groups is not None:
-        build, certify = _split_groups(y, fraction, groups, check_random_state(random_state))
-    certify = _without_copies(certify, build, equal, random_state)
+        build, certify = _split_groups(fraction, groups, check_random_state(random_state))
+    certify = without_copies(certify, build, equal, random_state)
+    return make_split(y, build, certify, groups, time, random_state, tune, equal)
+
+
+def make_split(
+    y: NDArray[Any],
+    build: Codes,
+    certify: Codes,
+    groups: NDArray[Any] | None,
+    time: NDArray[Any] | None,
+    random_state: Any,
+    tune: float | None = None,
+    equal: Codes | None = None,
+) -> Split:
+    """Split the samples that are not in the certification set; parameters as in `split_rows`."""
     build, certify = np.sort(build), np.sort(certify)
-    groups = None if groups is None else groups[build]
-    equal = None if equal is None else equal[build]
+    groups, time, equal = (None if of is None else of[build] for of in (groups, time, equal))
+    if len(np.unique(y[build])) < len(np.unique(y)):
+        if time is None:
+            raise SplitError(_CLASS_IN_ONE_GROUP, code="groups")
+        raise SplitError(
+            "Steering by time needs samples of each class that are earlier than the "
+            "certification set; there are too few different times, or a class is only in the "
+            "latest samples.",
+            code="time",
+        )
     if tune is not None:
-        tuning = _tuning_set(y[build], tune, groups, None, random_state, equal)
+        tuning = _tuning_set(y[build], tune, groups, time, random_state, equal)
         return Split(build, certify, [], tuning)
+    if time is not None:
+        return Split(build, certify, _forward_folds(y[build], time))
     folds = tuning_folds(y[build], groups, equal)
     # A single fold might hold out a few groups only, which differ from the others.
     return Split(build, certify, folds[:1] if groups is None and _is_large(y[build]) else folds)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomDraw:
+    """Samples in random order, from which a number of each class is set aside.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        True classes.
+    units : ndarray of shape (n,)
+        The group or the set of equal rows of each sample; none is divided.
+    order : ndarray
+        Positions of one sample of each unit, in random order: a smaller certification set is a part
+        of a larger one.
+    """
+
+    codes: Codes
+    units: Codes
+    order: Codes
+
+    @classmethod
+    def of(cls, codes: Codes, units: NDArray[Any], random_state: Any) -> RandomDraw:
+        """Draw one sample of each unit."""
+        random = check_random_state(random_state)
+        shuffled = random.permutation(len(codes))
+        _, first = np.unique(units[shuffled], return_index=True)
+        return cls(codes, units, random.permutation(shuffled[first]))
+
+    @property
+    def available(self) -> list[int]:
+        """The number of samples of each class that can be drawn."""
+        sizes: list[int] = np.bincount(
+            self.codes[self.order], minlength=self.codes.max() + 1
+        ).tolist()
+        return sizes
+
+    def complete(self, needed: Mapping[int, int]) -> list[int]:
+        """Return the number of samples of each class; a few of the classes that need none."""
+        return [
+            needed[code] if code in needed else number_of_others(n)
+            for code, n in enumerate(self.available)
+        ]
+
+    def rows(self, sizes: Sequence[int]) -> tuple[Codes, Codes]:
+        """Return the positions of the other samples and of the certification set."""
+        of_class = self.codes[self.order]
+        certify = np.concatenate(
+            [self.order[of_class == code][:size] for code, size in enumerate(sizes)]
+        )
+        return np.flatnonzero(~np.isin(self.units, self.units[certify])), certify
+
+
+@dataclass(frozen=True, eq=False)
+class LatestDraw:
+    """Samples in the order of time, of which the latest are set aside.
+
+    Attributes
+    ----------
+    codes, time : ndarray of shape (n,)
+        True classes and times.
+    alone : ndarray of bool, shape (n,)
+        Whether no other row equals a sample; only these certainly count.
+    """
+
+    codes: Codes
+    time: NDArray[Any]
+    alone: NDArray[np.bool_]
+
+    @property
+    def available(self) -> list[int]:
+        """The number of samples of each class."""
+        return self._count(self.alone)
+
+    def _count(self, rows: NDArray[np.bool_]) -> list[int]:
+        sizes: list[int] = np.bincount(self.codes[rows], minlength=self.codes.max() + 1).tolist()
+        return sizes
+
+    def _latest(self, needed: Mapping[int, int]) -> NDArray[np.bool_]:
+        """Return a mask of the latest samples that contain those that are needed."""
+        first = [
+            np.sort(self.time[self.alone & (self.codes == code)])[-n]
+            for code, n in needed.items()
+            if n > 0
+        ]
+        return np.asarray(self.time >= min(first))
+
+    def complete(self, needed: Mapping[int, int]) -> list[int]:
+        """Return the number of samples of each class among the latest ones."""
+        return self._count(self._latest(needed) & self.alone)
+
+    def rows(self, sizes: Sequence[int]) -> tuple[Codes, Codes]:
+        """Return the positions of the other samples and of the certification set."""
+        latest = self._latest(dict(enumerate(sizes)))
+        return np.flatnonzero(~latest), np.flatnonzero(latest)
 
 
 def _is_large(y: NDArray[Any]) -> bool:
@@ -285,7 +398,7 @@ def _is_large(y: NDArray[Any]) -> bool:
     return len(y) >= LARGE and bool(np.unique(y, return_counts=True)[1].min() >= LARGE_CLASS)
 
 
-def _without_copies(certify: Codes, build: Codes, equal: Codes | None, random_state: Any) -> Codes:
+def without_copies(certify: Codes, build: Codes, equal: Codes | None, random_state: Any) -> Codes:
     """Return a certification set without copies of the other rows, and one of each of its own."""
     if equal is None or not len(certify):
         return certify
@@ -453,7 +566,7 @@ def time_folds(
 
 
 def _split_groups(
-    y: NDArray[Any], fraction: float, groups: NDArray[Any], random: np.random.RandomState
+    fraction: float, groups: NDArray[Any], random: np.random.RandomState
 ) -> tuple[Codes, Codes]:
     """Draw a fraction of the groups, and one sample of each for the certification set.
 
@@ -466,6 +579,4 @@ def _split_groups(
     in_drawn = np.isin(groups, names[:n_drawn])
     build, drawn = np.flatnonzero(~in_drawn), random.permutation(np.flatnonzero(in_drawn))
     _, first = np.unique(groups[drawn], return_index=True)
-    if len(np.unique(y[build])) < len(np.unique(y)):
-        raise SplitError(_CLASS_IN_ONE_GROUP, code="groups")
     return build, drawn[first]

@@ -19,7 +19,7 @@ from margrave._errors import ParameterError
 from margrave._indexing import select_columns, select_rows
 from margrave._messages import did_you_mean, name_class, near_names
 from margrave._typing import Codes, Floats
-from margrave._validation import check_labels, fitted_classes, is_count, name_members
+from margrave._validation import fitted_classes, is_count, name_members
 from margrave.committee import (
     Committee,
     FittedMembers,
@@ -35,67 +35,27 @@ from margrave.steer._certify import CertificationSet, make_certification_set, re
 from margrave.steer._default_committee import default_committee
 from margrave.steer._row_hashes import (
     GROUP,
-    INDEPENDENT,
-    RowHashes,
     UsedRows,
     notes_on_copies,
-    one_of_each,
     warn_of_near_copies,
 )
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
-from margrave.steer._split import (
-    Split,
-    SplitError,
-    SplitSizes,
-    certification_fraction,
-    split_rows,
-    time_folds,
-    tuning_folds,
+from margrave.steer._split import SplitError, SplitSizes, tuning_folds
+from margrave.steer._table_split import (
+    TableSplit,
+    check_class_labels,
+    check_duplicates,
+    check_one_per_sample,
+    check_positive,
+    sets_of_equal,
+    split_table,
 )
 from margrave.steer._thresholds import default_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
 from margrave.table import TableEncoder
 
-_MIN_PER_CLASS = 10
 PROGRAM = "martingale"
 PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
-
-
-def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
-    """Return the labels if there is one for each sample, and at least two classes."""
-    labels = check_labels(X, y, owner)
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        only = _labels.plain(classes[0])
-        raise SplitError(
-            f"{owner} needs y with at least two classes; got one class, {name_class(only)}.",
-            code="one_class",
-            label=only,
-        )
-    return labels
-
-
-def check_duplicates(duplicates: Any, owner: str) -> bool:
-    """Return whether equal rows are one group."""
-    if not isinstance(duplicates, str) or duplicates not in (GROUP, INDEPENDENT):
-        allowed = f"{GROUP!r} or {INDEPENDENT!r}"
-        raise ParameterError.of(owner, "duplicates", allowed, duplicates)
-    return duplicates == GROUP
-
-
-def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, hint: str = "") -> None:
-    """Raise an error if a class has too few samples to train, tune and certify on."""
-    sizes = np.bincount(codes, minlength=len(classes))
-    if sizes.min() < _MIN_PER_CLASS:
-        label = _labels.plain(classes[sizes.argmin()])
-        raise SplitError(
-            f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
-            f"certify on; got {sizes.min()} of {name_class(label)}.{hint}",
-            code="too_few_samples",
-            label=label,
-            n=int(sizes.min()),
-            needed=_MIN_PER_CLASS,
-        )
 
 
 def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
@@ -111,39 +71,6 @@ def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
             n=0,
             needed=1,
         )
-
-
-def check_one_per_sample(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
-    """Return an array with an entry for each sample, none of them missing."""
-    array = np.asarray(values)
-    if array.dtype == object and not _labels.has_missing(array):
-        array = array.astype(str)  # entries of mixed types
-    if array.shape != (n,):
-        raise ParameterError(
-            f"{owner} needs {name} with one entry for each of the {n} samples; "
-            f"got shape {array.shape}.",
-            parameter=name,
-            allowed=f"one entry for each of the {n} samples",
-            received=array.shape,
-        )
-    missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
-    if missing.any():
-        raise ParameterError(
-            f"{owner} needs {name} without missing entries; got at least one.",
-            parameter=name,
-            allowed="entries that are not missing",
-            received=None,
-        )
-    return array
-
-
-def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
-    """Return the positive class; by default the second of two, None for more classes."""
-    if positive is None:
-        return _labels.plain(classes[1]) if len(classes) == 2 else None
-    if positive not in classes.tolist():
-        raise ParameterError.of(owner, "positive", f"one of {_labels.shown(classes)}", positive)
-    return classes.tolist()[classes.tolist().index(positive)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,80 +111,6 @@ class DialogStart:
         return self.data.matrix(self.candidate.predictions)
 
 
-@dataclass(frozen=True, eq=False)
-class TableSplit:
-    """The labels of a table, and the split of its rows.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n_samples,)
-        The labels.
-    codes : ndarray of shape (n_samples,)
-        Positions of the labels in `classes`.
-    classes : ndarray
-        The classes.
-    positive : label or None
-        The positive class.
-    groups, time : ndarray of shape (n_samples,) or None
-        The group and the time of each sample.
-    parts : Split
-        Which rows are for training, tuning and certification.
-    rows : RowHashes
-        The hashes of all rows.
-    used : UsedRows
-        The rows for training and tuning.
-    equal : ndarray of shape (n_samples,) or None
-        The set of equal rows of each sample; None if all differ, or are independent.
-    """
-
-    labels: NDArray[Any]
-    codes: Codes
-    classes: NDArray[Any]
-    positive: Any
-    groups: NDArray[Any] | None
-    time: NDArray[Any] | None
-    parts: Split
-    rows: RowHashes
-    used: UsedRows
-    equal: Codes | None
-
-    @property
-    def learned(self) -> Codes:
-        """Positions of the training samples."""
-        return self.parts.build[self.parts.training]
-
-    @property
-    def tuning(self) -> Codes:
-        """Positions of the tuning set."""
-        return self.parts.build[self.parts.held]
-
-    @property
-    def sizes(self) -> SplitSizes:
-        """The number of samples in each set."""
-        parts, k = self.parts, len(self.classes)
-        by_class = np.bincount(self.codes[parts.certify], minlength=k).tolist()
-        n_used = len(np.unique(parts.build)) + len(parts.certify)
-        return SplitSizes(
-            len(parts.training),
-            len(parts.held),
-            len(parts.certify),
-            len(self.labels) - n_used,
-            dict(zip(self.classes.tolist(), by_class, strict=True)),
-            self.rows.n_copies,
-            self.rows.n_near_copies,
-        )
-
-    def tuning_folds(self) -> list[tuple[Codes, Codes]]:
-        """Return folds of the tuning set, in time order if there is a time."""
-        at = self.tuning
-        groups, time, equal = (
-            None if of is None else of[at] for of in (self.groups, self.time, self.equal)
-        )
-        if time is not None:
-            return time_folds(self.labels[at], time, equal)
-        return tuning_folds(self.labels[at], groups, equal)
-
-
 def start_from_model(
     model: Any,
     X_tune: Any,
@@ -278,7 +131,7 @@ def start_from_model(
     groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
     used = UsedRows.none_of(X_tune, check_duplicates(duplicates, owner))
     rows = used.hash(X_tune)
-    used, equal = used.with_rows(rows), _sets_of_equal(rows) if used.together else None
+    used, equal = used.with_rows(rows), sets_of_equal(rows) if used.together else None
     folds = tuning_folds(codes, groups, equal)
     columns = describe_columns(X_tune)
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
@@ -299,71 +152,6 @@ def start_from_model(
     )
     start = _score_start(data, whole, X_tune) if alone else _score_start(data)
     return replace(start, estimator=clone_untrained(model))
-
-
-def split_table(
-    X: Any,
-    y: ArrayLike,
-    *,
-    certify: Any = "auto",
-    guarantee: Preference | None = None,
-    delta: float = 0.05,
-    positive: Any = None,
-    groups: ArrayLike | None = None,
-    time: ArrayLike | None = None,
-    tune: Any = None,
-    duplicates: str = GROUP,
-    random_state: Any = None,
-) -> TableSplit:
-    """Check a table and split its rows."""
-    owner = "Dialog.from_data"
-    labels = check_class_labels(X, y, owner)
-    classes, codes = np.unique(labels, return_inverse=True)
-    n, together = len(labels), check_duplicates(duplicates, owner)
-    used = UsedRows.none_of(X, together)
-    rows = used.hash(X)
-    distinct = one_of_each(rows.exact, 0) if together else np.arange(n)
-    hint = "" if len(distinct) == n else _EQUAL_HINT
-    check_sizes(classes, codes[distinct], owner, hint)
-    positive = check_positive(positive, classes, owner)
-    groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
-    time = None if time is None else check_one_per_sample(time, n, "time", owner)
-    if groups is not None and time is not None:
-        raise ParameterError(
-            f"{owner} needs groups or time, not both; got both.",
-            parameter="groups",
-            allowed="None, if time is set",
-            received="both",
-        )
-    equal = _sets_of_equal(rows) if together else None
-    own_set = isinstance(certify, tuple) and len(certify) == 2
-    counted = codes[distinct]
-    if groups is not None and isinstance(certify, str):
-        counted = codes[np.unique(groups, return_index=True)[1]]  # one sample of each group
-    fraction = certification_fraction(
-        None if own_set else certify,
-        guarantee,
-        np.bincount(counted, minlength=len(classes)),
-        tuple(classes.tolist()),
-        positive,
-        delta,
-    )
-    if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
-        raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
-    parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
-    used = used.with_rows(rows[parts.build])
-    return TableSplit(labels, codes, classes, positive, groups, time, parts, rows, used, equal)
-
-
-_EQUAL_HINT = (
-    " Rows that are equal in all features count once; if they are independent observations, set "
-    "duplicates='independent'."
-)
-
-
-def _sets_of_equal(rows: RowHashes) -> Codes | None:
-    """Return the number of each row's set of equal rows; None if all rows differ."""
-    return np.unique(rows.exact, return_inverse=True)[1] if rows.n_copies else None
 
 
 def start_from_table(

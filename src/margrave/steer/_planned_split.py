@@ -1,0 +1,454 @@
+"""The planned split: how many samples of each class to set aside for a guarantee.
+
+The number of errors that n certification samples of a class allow grows in steps: for a limit of
+5 % at confidence 0.95 it is 0 from n = 59 on, 1 from 93, 2 from 124. Between two steps, more
+samples only make the threshold stricter, so only these numbers are worth setting aside. With each
+step the threshold comes nearer to the limit, and the recall of the other class grows; but the
+members are trained on fewer samples, and their scores get worse. The plan chooses the smallest step
+whose expected recall is about the highest.
+
+After certification with c allowed errors of n, the true error rate r is Beta(c + 1, n − c). The
+recall at this rate comes from a binormal ROC curve, Φ(a + b Φ⁻¹(r)). Its intercept grows with the
+numbers n₀ and n₁ of training samples of the two classes: a = a₀ − s √(1/n₀ + 1/n₁). A logistic
+regression, trained on two thirds and on one third of the samples and tested on the rest, determines
+a₀, b and s.
+
+The plan must not depend on the certification set. So the largest set that it may use is set aside
+first, the plan is made on the other samples alone, and what it does not need goes back to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr, ndtri
+from scipy.stats import binom, chi2
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from margrave._messages import name_class
+from margrave._typing import Floats
+from margrave.confusion import Confusion, Preference
+from margrave.steer._order_statistic import one_sided_bounds
+
+_TRAINED = 30  # samples of each class that a plan leaves for training
+_LARGEST = 0.65  # the largest fraction of a class to set aside, unless its limit needs more
+_WITHOUT = 0.4  # the fraction of a class whose limit needs more samples than there are
+_OTHERS, _FEWEST_OTHERS, _MOST_OTHERS = 0.1, 10, 100  # of a class without a limit
+_FOLDS = 3
+MAX_PLANNED = 4000  # rows to plan on
+_MORE_ROWS = 100
+# Steps to consider: all up to so many errors, then ever fewer.
+_ALL_STEPS = 8
+_NEGLIGIBLE = 0.001  # a difference of expected recalls that justifies no larger set
+# The true rate after certification is represented by so many quantiles.
+_QUANTILES = (np.arange(100) + 0.5) / 100
+# Prior of the curve: its slope b and the effect s of the training size, from tables of 300 to
+# 2,000 rows; and the weight of the measured effect.
+_SLOPE, _EFFECT, _WEIGHT = 0.9, 2.0, 0.5
+_RIDGE = 0.3
+
+Sizes = list[int]
+"""A number of samples of each class."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The strictest limit on the errors of a class.
+
+    Attributes
+    ----------
+    rate : float
+        The limit, as a fraction.
+    delta : float
+        The error probability of its guarantee.
+    """
+
+    rate: float
+    delta: float
+
+    def steps(self, most: int) -> list[tuple[int, int]]:
+        """List the numbers of samples up to `most` at which more errors are allowed, with these."""
+        steps: list[tuple[int, int]] = []
+        allowed = 0
+        while (n := self._smallest_size(allowed)) <= most:
+            steps.append((n, allowed))
+            allowed += 1 if allowed < _ALL_STEPS else allowed // 4
+        return steps
+
+    def _smallest_size(self, allowed: int) -> int:
+        """Return the smallest number of samples at which so many errors prove the limit."""
+        # The Poisson approximation is slightly too large.
+        most = int(chi2.ppf(1 - self.delta, 2 * (allowed + 1)) / (2 * self.rate)) + 2
+        sizes = np.arange(max(int((1 - self.rate) * most) - 2, allowed + 1), most + 1)
+        is_enough = binom.cdf(allowed, sizes, self.rate) <= self.delta
+        return int(sizes[np.argmax(is_enough)])
+
+
+def limits_by_class(
+    guarantee: Preference | None,
+    counts: NDArray[np.int64],
+    labels: tuple[Any, ...],
+    positive: Any,
+    delta: float,
+) -> dict[int, Limit]:
+    """Return the strictest limit on each of two classes; empty if a bound is of another kind.
+
+    Only limits on rates within a class can be certified with a number of samples per class.
+    """
+    if guarantee is None or len(labels) != 2:
+        return {}
+    matrix = Confusion(np.diag(counts), labels, positive)
+    bounds = one_sided_bounds(guarantee.in_rates(matrix), matrix)
+    limits: dict[int, Limit] = {}
+    for bound, rows, _ in bounds:
+        rate = float(bound.limit if bound.at_most else 1 - bound.limit)
+        if rows.sum() != 1 or rate <= 0:
+            return {}
+        code = int(np.argmax(rows))
+        if code not in limits or rate < limits[code].rate:
+            limits[code] = Limit(rate, delta / len(bounds))
+    return limits
+
+
+class Draw(Protocol):
+    """A way to draw a certification set with a number of samples of each class."""
+
+    @property
+    def available(self) -> Sizes:
+        """The number of samples of each class that can be drawn."""
+
+    def complete(self, needed: Mapping[int, int]) -> Sizes:
+        """Return the number of samples of each class in a set with those that are needed."""
+
+
+def largest_sizes(limits: Mapping[int, Limit], draw: Draw) -> Sizes:
+    """Return the largest certification set that a plan may use, in samples of each class."""
+    available = draw.available
+    return draw.complete(
+        {code: _steps_of(limit, available[code])[-1][0] for code, limit in limits.items()}
+    )
+
+
+def _steps_of(limit: Limit, available: int) -> list[tuple[int, int]]:
+    """List the steps to choose from; if the limit needs more samples, a part of the class."""
+    most = max(available - _TRAINED, 1)
+    possible = limit.steps(most)
+    moderate = [step for step in possible if step[0] <= _LARGEST * available]
+    return moderate or possible[:1] or [(max(round(_WITHOUT * available), 1), -1)]
+
+
+def number_of_others(available: int) -> int:
+    """Return how many samples of a class without a limit to set aside."""
+    few = min(max(round(_OTHERS * available), _FEWEST_OTHERS), _MOST_OTHERS)
+    return max(min(few, available // 3, available - _TRAINED), 1)
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """A binormal ROC curve that depends on the number of training samples.
+
+    Attributes
+    ----------
+    intercept, effect : float
+        The intercept of the curve is ``intercept - effect * sqrt(1 / n_limited + 1 / n_other)``.
+    slope : float
+        The slope of the curve.
+    """
+
+    intercept: float = 2.0
+    slope: float = _SLOPE
+    effect: float = _EFFECT
+
+    def recall(self, rates: Floats, n_limited: float, n_other: float) -> Floats:
+        """Return the recall of the other class at error rates of the limited class."""
+        intercept = self.intercept - self.effect * _spread(n_limited, n_other)
+        return np.asarray(ndtr(intercept + self.slope * ndtri(rates)))
+
+    @classmethod
+    def measure(
+        cls, X: Any, is_limited: NDArray[np.bool_], groups: NDArray[Any] | None = None
+    ) -> LearningCurve:
+        """Estimate the curve: train on two thirds and on one third of the samples, test on others.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Encoded samples in random order, none of them in the certification set.
+        is_limited : ndarray of bool, shape (n,)
+            Whether a sample is of the class whose errors are limited.
+        groups : ndarray of shape (n,), optional
+            The group of each sample.
+        """
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        folds = splitter(_FOLDS, shuffle=True, random_state=0).split(is_limited, is_limited, groups)
+        two_thirds, one_third = np.zeros((2, len(is_limited)))
+        for training, held in folds:
+            halves = [training[is_limited[training] == flag][::2] for flag in (True, False)]
+            for scores, at in ((two_thirds, training), (one_third, np.concatenate(halves))):
+                with threadpool_limits(1):  # matrices are small
+                    model = LogisticRegression(max_iter=200).fit(X[at], ~is_limited[at])
+                scores[held] = model.decision_function(X[held])
+        return cls._fit(two_thirds, one_third, is_limited)
+
+    @classmethod
+    def _fit(cls, large: Floats, small: Floats, is_limited: NDArray[np.bool_]) -> LearningCurve:
+        """Fit one slope and two intercepts to the ROC curves of two training sizes."""
+        (x, y_large), (_, y_small) = (
+            _roc_points(scores[is_limited], scores[~is_limited]) for scores in (large, small)
+        )
+        n, pull = len(x), np.sqrt(_RIDGE * 2 * len(x))
+        design = np.zeros((2 * n + 1, 3))
+        design[:n, 0] = design[n : 2 * n, 0] = x
+        design[:n, 1] = design[n : 2 * n, 2] = 1
+        design[-1, 0] = pull
+        target = np.concatenate([y_large, y_small, [pull * _SLOPE]])
+        slope, at_large, at_small = np.linalg.lstsq(design, target, rcond=None)[0]
+        n_limited, n_other = int(is_limited.sum()), int((~is_limited).sum())
+        large_spread, small_spread = (
+            _spread(part * n_limited, part * n_other) for part in (2 / 3, 1 / 3)
+        )
+        measured = (at_large - at_small) / (small_spread - large_spread)
+        effect = max(_WEIGHT * measured + (1 - _WEIGHT) * _EFFECT, 0.0)
+        return cls(float(at_large + effect * large_spread), float(max(slope, 0.1)), float(effect))
+
+
+def _spread(n_limited: float, n_other: float) -> float:
+    return float(np.sqrt(1 / n_limited + 1 / n_other))
+
+
+def _roc_points(limited: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Return points of an ROC curve, up to an error rate of ½, on probit scales."""
+    ordered, n = np.sort(limited)[::-1], len(limited)
+    rank = np.unique(np.geomspace(1, max(n // 2, 1), 20).astype(int))
+    under = np.sort(other)
+    ties = [np.searchsorted(under, ordered[rank - 1], side) for side in ("left", "right")]
+    recall = 1 - (ties[0] + ties[1]) / 2 / len(other)
+    edge = 0.5 / len(other)
+    return ndtri((rank - 0.5) / n), ndtri(np.clip(recall, edge, 1 - edge))
+
+
+@dataclass(frozen=True)
+class SplitOption:
+    """A certification set that a plan considers.
+
+    Attributes
+    ----------
+    certify_by_class : dict
+        The number of samples of each class in it.
+    allowed_errors : dict
+        For each class with a limit, how many of these may be errors; -1 if the samples are too few.
+    recall : float
+        The expected recall of the class without a limit; with limits on both classes, the mean
+        recall of the two. A refused guarantee counts as 0.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> plan = Dialog.plan_split(X, y, guarantee="fp <= 10%", random_state=0).plan
+    >>> smallest = plan.options[0]
+    >>> smallest.certify_by_class, smallest.allowed_errors
+    ({'neg': 29, 'pos': 27}, {'neg': 0})
+    >>> plan.chosen.recall > smallest.recall
+    True
+    """
+
+    certify_by_class: dict[Any, int]
+    allowed_errors: dict[Any, int]
+    recall: float
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """How many samples a dialog sets aside for a guarantee, and what it expects of that.
+
+    Attributes
+    ----------
+    guarantee : str
+        The preference to certify.
+    confidence : float
+        Its confidence.
+    options : tuple of SplitOption
+        The certification sets that were considered, the smallest first.
+    chosen : SplitOption
+        The smallest one whose expected recall is about the highest.
+    recall_without : float
+        The expected recall with the threshold exactly at the limit, if nothing had to be set aside.
+    recall_with_more : float
+        The expected recall with 100 more rows.
+    seconds : float
+        How long planning took.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog
+    >>> X, y = load("pima", return_X_y=True)
+    >>> plan = Dialog.plan_split(X, y, guarantee="fp <= 5%", random_state=0).plan
+    >>> plan.chosen.allowed_errors
+    {'neg': 8}
+    >>> plan.chosen.certify_by_class
+    {'neg': 286, 'pos': 27}
+    """
+
+    guarantee: str
+    confidence: float
+    options: tuple[SplitOption, ...]
+    chosen: SplitOption
+    recall_without: float
+    recall_with_more: float
+    seconds: float = 0.0
+
+    @property
+    def cost(self) -> float:
+        """The recall that the guarantee costs."""
+        return self.recall_without - self.chosen.recall
+
+    @property
+    def gain_of_more_rows(self) -> float:
+        """The recall that 100 more rows would add."""
+        return self.recall_with_more - self.chosen.recall
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON values; ``options`` has a record of each option."""
+        return {
+            "guarantee": self.guarantee,
+            "confidence": self.confidence,
+            "options": [_record(option) for option in self.options],
+            "chosen": _record(self.chosen),
+            "recall_without": self.recall_without,
+            "recall_with_more": self.recall_with_more,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def __str__(self) -> str:
+        sizes = self.chosen.certify_by_class
+        parts = " and ".join(f"{n:,} of {name_class(label)}" for label, n in sizes.items())
+        lines = [
+            f"Planned for '{self.guarantee}' at confidence {self.confidence:.9g}: the "
+            f"certification set has {parts}."
+        ]
+        if not self.chosen.recall:
+            return "\n".join([*lines, "There are too few samples: it cannot be certified."])
+        lines += [
+            f"Expected recall: {self.chosen.recall:.1%}; the guarantee costs {100 * self.cost:.1f} "
+            f"points, and 100 more rows would add {100 * self.gain_of_more_rows:.1f}."
+        ]
+        allowed = list(self.chosen.allowed_errors)
+        columns = [
+            [*(f"set aside of {label}" for label in sizes), "allowed errors", "expected recall"]
+        ]
+        for option in self.options:
+            numbers = [f"{n:,}" for n in option.certify_by_class.values()]
+            errors = " and ".join(f"{option.allowed_errors[label]}" for label in allowed)
+            mark = " <-" if option is self.chosen else ""
+            columns.append([*numbers, errors, f"{option.recall:.1%}{mark}"])
+        widths = [max(len(row[j]) for row in columns) for j in range(len(columns[0]))]
+        for row in columns:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
+
+
+def _record(option: SplitOption) -> dict[str, Any]:
+    """Return an option as JSON values; classes are keys, so they become text."""
+    return {
+        "certify_by_class": {str(label): n for label, n in option.certify_by_class.items()},
+        "allowed_errors": {str(label): n for label, n in option.allowed_errors.items()},
+        "recall": option.recall,
+    }
+
+
+def choose_sizes(
+    limits: Mapping[int, Limit], draw: Draw, labels: tuple[Any, ...], curve: LearningCurve
+) -> tuple[tuple[SplitOption, ...], SplitOption]:
+    """Return the options, and the smallest one whose expected recall is about the highest.
+
+    Parameters
+    ----------
+    limits : mapping of int to Limit
+        The limit on each class that has one, by its code.
+    draw : Draw
+        Draws a certification set.
+    labels : tuple
+        The two classes.
+    curve : LearningCurve
+        The ROC curve, for the first class with a limit.
+    """
+    limited, available = list(limits), draw.available
+    options = []
+    for steps in product(*(_steps_of(limits[code], available[code]) for code in limited)):
+        needed = dict(zip(limited, steps, strict=True))
+        sizes = draw.complete({code: n for code, (n, _) in needed.items()})
+        training = [n - size for n, size in zip(available, sizes, strict=True)]
+        options.append(
+            SplitOption(
+                dict(zip(labels, sizes, strict=True)),
+                {labels[code]: allowed for code, (_, allowed) in needed.items()},
+                _expected_recall(needed, training, curve),
+            )
+        )
+    options.sort(key=lambda option: sum(option.certify_by_class.values()))
+    best = max(option.recall for option in options)
+    return tuple(options), next(option for option in options if option.recall >= best - _NEGLIGIBLE)
+
+
+def _expected_recall(
+    needed: Mapping[int, tuple[int, int]], training: Sizes, curve: LearningCurve
+) -> float:
+    """Return the expected recall at a certified threshold."""
+    if any(allowed < 0 for _, allowed in needed.values()) or min(training) < 1:
+        return 0.0
+    first, *others = (
+        betaincinv(allowed + 1, n - allowed, _QUANTILES) for n, allowed in needed.values()
+    )
+    code = next(iter(needed))
+    recall = curve.recall(first, training[code], training[1 - code])
+    if not others:
+        return float(recall.mean())
+    # A threshold meets both limits if the rate of one order statistic leaves few enough errors of
+    # the other class. The two rates are independent.
+    certified = (1 - recall[:, None] <= others[0]).mean(axis=1)
+    return float((certified * (1 - first + recall) / 2).mean())
+
+
+@dataclass(frozen=True)
+class _MoreRows:
+    """A draw from a table with more rows."""
+
+    draw: Draw
+
+    @property
+    def available(self) -> Sizes:
+        sizes = self.draw.available
+        return [n + round(_MORE_ROWS * n / sum(sizes)) for n in sizes]
+
+    def complete(self, needed: Mapping[int, int]) -> Sizes:
+        return self.draw.complete(needed)
+
+
+def plan_sizes(
+    guarantee: Preference,
+    limits: Mapping[int, Limit],
+    draw: Draw,
+    labels: tuple[Any, ...],
+    confidence: float,
+    curve: LearningCurve,
+) -> SplitPlan:
+    """Plan the certification set for a guarantee."""
+    options, chosen = choose_sizes(limits, draw, labels, curve)
+    _, with_more = choose_sizes(limits, _MoreRows(draw), labels, curve)
+    (code, limit), *others = limits.items()
+    exact = float(
+        curve.recall(np.array(limit.rate), draw.available[code], draw.available[1 - code])
+    )
+    exact = (1 - limit.rate + exact) / 2 if others else exact
+    return SplitPlan(str(guarantee), confidence, options, chosen, exact, with_more.recall)

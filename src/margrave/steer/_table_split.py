@@ -1,0 +1,311 @@
+"""Check a table, and split its rows into sets for training, tuning and certification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrave import _labels
+from margrave._errors import ParameterError
+from margrave._indexing import select_rows
+from margrave._messages import name_class
+from margrave._typing import Codes
+from margrave._validation import check_labels
+from margrave.confusion import Preference
+from margrave.steer._planned_split import (
+    MAX_PLANNED,
+    LearningCurve,
+    Limit,
+    SplitPlan,
+    largest_sizes,
+    limits_by_class,
+    plan_sizes,
+)
+from margrave.steer._row_hashes import GROUP, INDEPENDENT, RowHashes, UsedRows, one_of_each
+from margrave.steer._split import (
+    LatestDraw,
+    RandomDraw,
+    Split,
+    SplitError,
+    SplitSizes,
+    certification_fraction,
+    make_split,
+    split_rows,
+    time_folds,
+    tuning_folds,
+    without_copies,
+)
+from margrave.table import TableEncoder
+
+_MIN_PER_CLASS = 10
+
+
+def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
+    """Return the labels if there is one for each sample, and at least two classes."""
+    labels = check_labels(X, y, owner)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        only = _labels.plain(classes[0])
+        raise SplitError(
+            f"{owner} needs y with at least two classes; got one class, {name_class(only)}.",
+            code="one_class",
+            label=only,
+        )
+    return labels
+
+
+def check_duplicates(duplicates: Any, owner: str) -> bool:
+    """Return whether equal rows are one group."""
+    if not isinstance(duplicates, str) or duplicates not in (GROUP, INDEPENDENT):
+        allowed = f"{GROUP!r} or {INDEPENDENT!r}"
+        raise ParameterError.of(owner, "duplicates", allowed, duplicates)
+    return duplicates == GROUP
+
+
+def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, hint: str = "") -> None:
+    """Raise an error if a class has too few samples to train, tune and certify on."""
+    sizes = np.bincount(codes, minlength=len(classes))
+    if sizes.min() < _MIN_PER_CLASS:
+        label = _labels.plain(classes[sizes.argmin()])
+        raise SplitError(
+            f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
+            f"certify on; got {sizes.min()} of {name_class(label)}.{hint}",
+            code="too_few_samples",
+            label=label,
+            n=int(sizes.min()),
+            needed=_MIN_PER_CLASS,
+        )
+
+
+def check_one_per_sample(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
+    """Return an array with an entry for each sample, none of them missing."""
+    array = np.asarray(values)
+    if array.dtype == object and not _labels.has_missing(array):
+        array = array.astype(str)  # entries of mixed types
+    if array.shape != (n,):
+        raise ParameterError(
+            f"{owner} needs {name} with one entry for each of the {n} samples; "
+            f"got shape {array.shape}.",
+            parameter=name,
+            allowed=f"one entry for each of the {n} samples",
+            received=array.shape,
+        )
+    missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
+    if missing.any():
+        raise ParameterError(
+            f"{owner} needs {name} without missing entries; got at least one.",
+            parameter=name,
+            allowed="entries that are not missing",
+            received=None,
+        )
+    return array
+
+
+def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
+    """Return the positive class; by default the second of two, None for more classes."""
+    if positive is None:
+        return _labels.plain(classes[1]) if len(classes) == 2 else None
+    if positive not in classes.tolist():
+        raise ParameterError.of(owner, "positive", f"one of {_labels.shown(classes)}", positive)
+    return classes.tolist()[classes.tolist().index(positive)]
+
+
+@dataclass(frozen=True, eq=False)
+class TableSplit:
+    """The labels of a table, and the split of its rows.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        The labels.
+    codes : ndarray of shape (n_samples,)
+        Positions of the labels in `classes`.
+    classes : ndarray
+        The classes.
+    positive : label or None
+        The positive class.
+    groups, time : ndarray of shape (n_samples,) or None
+        The group and the time of each sample.
+    parts : Split
+        Which rows are for training, tuning and certification.
+    rows : RowHashes
+        The hashes of all rows.
+    used : UsedRows
+        The rows for training and tuning.
+    equal : ndarray of shape (n_samples,) or None
+        The set of equal rows of each sample; None if all differ, or are independent.
+    plan : SplitPlan or None
+        How the certification set was planned.
+    """
+
+    labels: NDArray[Any]
+    codes: Codes
+    classes: NDArray[Any]
+    positive: Any
+    groups: NDArray[Any] | None
+    time: NDArray[Any] | None
+    parts: Split
+    rows: RowHashes
+    used: UsedRows
+    equal: Codes | None
+    plan: SplitPlan | None = None
+
+    @property
+    def learned(self) -> Codes:
+        """Positions of the training samples."""
+        return self.parts.build[self.parts.training]
+
+    @property
+    def tuning(self) -> Codes:
+        """Positions of the tuning set."""
+        return self.parts.build[self.parts.held]
+
+    @property
+    def sizes(self) -> SplitSizes:
+        """The number of samples in each set."""
+        parts, k = self.parts, len(self.classes)
+        by_class = np.bincount(self.codes[parts.certify], minlength=k).tolist()
+        n_used = len(np.unique(parts.build)) + len(parts.certify)
+        return SplitSizes(
+            len(parts.training),
+            len(parts.held),
+            len(parts.certify),
+            len(self.labels) - n_used,
+            dict(zip(self.classes.tolist(), by_class, strict=True)),
+            self.rows.n_copies,
+            self.rows.n_near_copies,
+            self.plan,
+        )
+
+    def tuning_folds(self) -> list[tuple[Codes, Codes]]:
+        """Return folds of the tuning set, in time order if there is a time."""
+        at = self.tuning
+        groups, time, equal = (
+            None if of is None else of[at] for of in (self.groups, self.time, self.equal)
+        )
+        if time is not None:
+            return time_folds(self.labels[at], time, equal)
+        return tuning_folds(self.labels[at], groups, equal)
+
+
+def split_table(
+    X: Any,
+    y: ArrayLike,
+    *,
+    certify: Any = "auto",
+    guarantee: Preference | None = None,
+    delta: float = 0.05,
+    positive: Any = None,
+    groups: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    tune: Any = None,
+    duplicates: str = GROUP,
+    random_state: Any = None,
+) -> TableSplit:
+    """Check a table and split its rows."""
+    owner = "Dialog.from_data"
+    labels = check_class_labels(X, y, owner)
+    classes, codes = np.unique(labels, return_inverse=True)
+    n, together = len(labels), check_duplicates(duplicates, owner)
+    used = UsedRows.none_of(X, together)
+    rows = used.hash(X)
+    distinct = one_of_each(rows.exact, 0) if together else np.arange(n)
+    hint = "" if len(distinct) == n else _EQUAL_HINT
+    check_sizes(classes, codes[distinct], owner, hint)
+    positive = check_positive(positive, classes, owner)
+    groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
+    time = None if time is None else check_one_per_sample(time, n, "time", owner)
+    if groups is not None and time is not None:
+        raise ParameterError(
+            f"{owner} needs groups or time, not both; got both.",
+            parameter="groups",
+            allowed="None, if time is set",
+            received="both",
+        )
+    equal = sets_of_equal(rows) if together else None
+    if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
+        raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
+    limits: dict[int, Limit] = {}
+    if isinstance(certify, str) and certify == "auto":
+        sizes, named = np.bincount(codes), tuple(classes.tolist())
+        limits = limits_by_class(guarantee, sizes, named, positive, delta)
+    plan: SplitPlan | None = None
+    if limits and guarantee is not None:
+        began = perf_counter()
+        draw = _make_draw(codes, groups, time, equal, random_state)
+        build, _ = draw.rows(largest_sizes(limits, draw))
+        curve = _measure_curve(X, build, codes == next(iter(limits)), groups)
+        plan = plan_sizes(guarantee, limits, draw, named, 1 - delta, curve)
+        plan = replace(plan, seconds=perf_counter() - began)
+        build, aside = draw.rows(list(plan.chosen.certify_by_class.values()))
+        aside = without_copies(aside, build, equal, random_state)
+        parts = make_split(labels, build, aside, groups, time, random_state, tune, equal)
+    else:
+        fraction = certification_fraction(
+            None if isinstance(certify, tuple) and len(certify) == 2 else certify,
+            guarantee,
+            np.bincount(_counted(codes, distinct, groups, certify), minlength=len(classes)),
+            tuple(classes.tolist()),
+            positive,
+            delta,
+        )
+        parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
+    used = used.with_rows(rows[parts.build])
+    return TableSplit(
+        labels, codes, classes, positive, groups, time, parts, rows, used, equal, plan
+    )
+
+
+def _counted(codes: Codes, distinct: Codes, groups: NDArray[Any] | None, certify: Any) -> Codes:
+    """Return the classes of the samples that a certification set can be drawn from."""
+    if groups is not None and isinstance(certify, str):
+        return codes[np.unique(groups, return_index=True)[1]]  # one sample of each group
+    return codes[distinct]
+
+
+def _make_draw(
+    codes: Codes,
+    groups: NDArray[Any] | None,
+    time: NDArray[Any] | None,
+    equal: Codes | None,
+    random_state: Any,
+) -> RandomDraw | LatestDraw:
+    """Return the way to draw a certification set from a table."""
+    if time is not None:
+        alone = np.ones(len(codes), dtype=bool) if equal is None else np.bincount(equal)[equal] == 1
+        return LatestDraw(codes, time, alone)
+    if groups is None:
+        return RandomDraw.of(codes, np.arange(len(codes)) if equal is None else equal, random_state)
+    _, units = np.unique(groups, return_inverse=True)
+    draw = RandomDraw.of(codes, units, random_state)
+    if equal is None:
+        return draw
+    # A sample with a copy in another group cannot be in the certification set.
+    pairs = np.unique(np.column_stack([equal, units]), axis=0)
+    is_in_one = np.bincount(pairs[:, 0])[equal] == 1
+    return replace(draw, order=draw.order[is_in_one[draw.order]])
+
+
+def _measure_curve(
+    X: Any, at: Codes, is_limited: NDArray[np.bool_], groups: NDArray[Any] | None
+) -> LearningCurve:
+    """Measure the learning curve of a logistic regression on some rows, at most a few thousand."""
+    at = np.random.RandomState(0).permutation(at)[:MAX_PLANNED]
+    rows, groups = select_rows(X, at), None if groups is None else groups[at]
+    encoded = rows.tocsr() if hasattr(rows, "tocsr") else TableEncoder().fit_transform(rows)
+    return LearningCurve.measure(encoded, is_limited[at], groups)
+
+
+_EQUAL_HINT = (
+    " Rows that are equal in all features count once; if they are independent observations, set "
+    "duplicates='independent'."
+)
+
+
+def sets_of_equal(rows: RowHashes) -> Codes | None:
+    """Return the number of each row's set of equal rows; None if all rows differ."""
+    return np.unique(rows.exact, return_inverse=True)[1] if rows.n_copies else None

@@ -134,8 +134,8 @@ class Training:
     Attributes
     ----------
     facts : dict
-        The seconds of ``from_data``, the test errors of the accepted model (None if refused), and
-        the numbers of the plan, if it is a planned training.
+        The seconds of ``from_data``; for a planned training also those of planning, the recall that
+        is expected, and the test errors of the accepted model (None if refused).
     arrays : dict of ndarray
         For each part "tune", "certify" and "test" the labels ("tune/y"), the members' values
         ("tune/raw"), and the scores of the rules; the tuning set has only Margrave's.
@@ -200,7 +200,8 @@ def train(
         for rule in (MEMBER, STACKING_LOG_ODDS, SELECTION):
             arrays[f"{part}/{rule}"] = rivals[rule](predicted.raw)
         arrays[f"{part}/{BOOSTING}"] = _score(boosting, encode(predicted.X))
-    if request is not None:
+    if request is not None and (split_plan := dialog.plan()) is not None:
+        facts |= {"planning": split_plan.seconds, "expected": split_plan.chosen.recall}
         facts["accepted"] = _accept(dialog, request, given)
     return Training(facts, arrays)
 

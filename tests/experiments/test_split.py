@@ -198,7 +198,7 @@ class TestVerdicts:
         [
             (page.guarantees, {"wrong": 9}),
             (page.certified, {"recalls": {BEFORE: 50, PLANNED: None}}),
-            (page.rivals, {"recalls": {rival: 65}}),
+            (page.rivals, {"recalls": {rival: 70}}),
             (page.fixed_splits, {"recalls": {fixed: 65}}),
         ],
     )

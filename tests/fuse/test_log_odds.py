@@ -9,6 +9,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
@@ -39,12 +41,41 @@ def member_values(seed, n=120, k=2):
 class TestCombined:
     @few(6)
     @given(seeds)
-    def test_weights_sum_to_1_and_the_score_ranks(self, seed):
+    def test_it_is_a_logistic_regression_on_standardised_log_odds(self, seed):
+        raw, codes = member_values(seed)
+        values = np.where(FLAGS, logit(0.02 + 0.96 * (raw + 1) / 2), raw)
+        expected = make_pipeline(StandardScaler(), LogisticRegression()).fit(values, codes)
+        scores = fit_log_odds(raw, FLAGS, codes)(raw)
+        np.testing.assert_allclose(scores, expected.decision_function(values), atol=0.02)
+
+    @few(6)
+    @given(seeds)
+    def test_a_weight_is_the_part_in_the_difference_of_the_classes(self, seed):
+        raw, codes = member_values(seed)
+        found = fit_log_odds(raw, FLAGS, codes)
+        parts = []
+        for j in range(4):  # how much the mean score differs less if the member is silent
+            silent = raw.copy()
+            silent[:, j] = 0.0
+            change = found(raw) - found(silent)
+            parts.append(change[codes == 1].mean() - change[codes == 0].mean())
+        np.testing.assert_allclose(found.weights, parts / np.abs(parts).sum(), atol=1e-9)
+
+    def test_a_member_that_corrects_another_has_a_negative_weight(self):
+        rng = np.random.default_rng(0)
+        codes, shared = np.arange(400) % 2, rng.normal(size=400)
+        good = 2 * codes - 1 + 2 * shared + 0.5 * rng.normal(size=400)
+        other = 0.1 * (2 * codes - 1) + shared
+        weights = fit_log_odds(np.column_stack([good, other]), FLAGS[1:3], codes).weights
+        assert weights[0] > 0 > weights[1]
+        assert np.abs(weights).sum() == pytest.approx(1)
+
+    @few(6)
+    @given(seeds)
+    def test_the_score_ranks(self, seed):
         raw, codes = member_values(seed)
         found = fit_log_odds(raw, FLAGS, codes)
         assert found.weights.shape == (4,)
-        assert (found.weights >= -1e-12).all()
-        assert found.weights.sum() == pytest.approx(1)
         scores = found(raw)
         assert scores.shape == codes.shape
         worst = min(roc_auc_score(codes, raw[:, j]) for j in range(4))
@@ -128,7 +159,7 @@ class TestCombined:
         found = fit_log_odds(raw, FLAGS, codes)
         assert len(found.sides) == k
         assert found.weights.shape == (k, 4)
-        np.testing.assert_allclose(found.weights.sum(axis=1), 1)
+        np.testing.assert_allclose(np.abs(found.weights).sum(axis=1), 1)
         scores = found(raw)
         assert scores.shape == (120, k)
         assert (scores.argmax(axis=1) == codes).mean() > 0.8

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from margrave.steer import Dialog
 
@@ -160,3 +163,10 @@ class TestTheRows:
         assert sizes.train + 2 * sizes.certify == len(y)
         n = sizes.certify_by_class["neg"]
         assert allowed_errors(n, 0.05) > allowed_errors(n - 1, 0.05)
+
+    def test_samples_that_only_the_members_can_read_are_planned_too(self):
+        X, y = normal_table(200, 200)
+        texts = np.array([f"{'spam' if x > 1 else 'ham'} {i}" for i, x in enumerate(X[:, 0])])
+        model = make_pipeline(CountVectorizer(), LogisticRegression())
+        dialog = Dialog.from_data(texts, y, committee=model, guarantee="fp <= 10%", random_state=0)
+        assert dialog.sizes.certify_by_class == dialog.plan().chosen.certify_by_class

@@ -28,8 +28,8 @@ from margrave.steer import LIMITS, Frontier, FrontierDisplay, Reply, SteeredClas
 
 _CODE = re.compile("`([^`]+)`")
 _WEIGHTS = (
-    "The weights maximize the rank margin. The score is the mean of the weighted sum and of a "
-    "logistic regression on all members."
+    "A logistic regression on the members' log-odds gives these weights. A member with a negative "
+    "weight corrects the others."
 )
 
 
@@ -310,13 +310,13 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
     """Return a table of the members: the weight and the false negatives of each member alone."""
     scorer, dialog = model.scorer_, outcome.dialog
     weights = dict(zip(scorer.committee.names, scorer.weights.tolist(), strict=True))
-    largest = max(weights.values()) or 1.0
+    largest = max(map(abs, weights.values())) or 1.0
     current = dialog.reply.after
     alone = {} if curves is None else _misses_alone(curves, current.fp)
     rows = []
     for name in sorted(dialog.members, key=lambda member: -weights.get(member, 0.0)):
         weight = weights.get(name, 0.0)
-        width = f'<i style="width:{100 * weight / largest:.0f}%"></i>'
+        width = f'<i style="width:{100 * abs(weight) / largest:.0f}%"></i>'
         row = [_text(name), f'<span class="weight">{width}</span> {weight:.2f}']
         if alone:
             row.append(f"{alone[name]:,}")

@@ -66,16 +66,8 @@ def _values_of_class(graph: Graph, raw: list[str], c: int) -> str:
 
 def _one_vs_rest(graph: Graph, side: OneVsRest, raw: str) -> str:
     """Return the log-odds of one class, (n, 1), from the members' values of it, (n, K)."""
-    rank = side.rank
-    scaled = _scale(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
-    total = graph.product(scaled, rank.result.weights[:, None])
-    ranked = graph.add("Mul", graph.add("Sub", total, float(rank.threshold)), float(rank.slope))
-    if side.flipped:
-        return graph.add("Neg", ranked)
-    if side.coef is None:
-        return ranked
-    stacked = graph.line(scaled, side.coef[:, None], np.array([side.intercept]))
-    return graph.add("Div", graph.add("Add", ranked, stacked), 2.0)
+    scaled = _scale(graph, side.scale, raw)
+    return graph.line(scaled, side.coef[:, None], np.array([side.intercept]))
 
 
 def _scale(graph: Graph, scale: Any, raw: str) -> str:

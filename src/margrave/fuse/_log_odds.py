@@ -1,33 +1,27 @@
-"""One score from a committee: the mean of a rank-margin combination and of logistic stacking.
+"""One score from a committee: log-odds stacking.
 
-The members' values are on one scale (`_scales`). The rank margin with a fraction ν (Marrocco et
-al., 2010) weights them for the ranking, a logistic regression on the same scaled values for the
-probabilities. Both give log-odds. On the fifteen problems that the default members were chosen on,
-their mean was at least as good as either: at a certified rate it finds 67.8 % of the other class,
-the rank margin alone 67.3 %, stacking alone 67.7 %, stacking on unscaled probabilities 67.0 %, the
-best member 66.8 %.
-
-A focused combination uses only the pairs with the worst-scoring fraction of one class, where a
-strict limit is decided. Alone it overfits these few samples (67.0 %); its mean with the
-committee's score does not.
+The members' values are on one scale (`_scales`): log-odds of probabilities, or decision values. One
+logistic regression on the standardised values gives the log-odds of a class. More elaborate scores
+for strict limits were not clearly better: docs/explanation/scores.md, "Which score".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from margrave._typing import Codes, Flags, Floats
 from margrave.fuse._rank_margin import (
-    Combination,
     CombinationSettings,
     TuningSet,
     fit_combination,
     values_by_class,
 )
+from margrave.fuse._scales import LinearScale, learn_logit_scale
 
+# The fraction of the pairs in the focused combination.
 _NU = 0.1
 _MIN_SPREAD = 1e-12
 
@@ -38,30 +32,27 @@ class OneVsRest:
 
     Attributes
     ----------
-    rank : Combination
-        The scale, and the weights by the rank margin.
-    coef : ndarray of shape (K,) or None
-        Coefficients of the logistic regression on the scaled values; None if it is not used.
+    scale : LinearScale
+        The scale of the members' values in [-1, 1].
+    coef : ndarray of shape (K,)
+        Coefficients of the scaled values.
     intercept : float
-        Intercept of the logistic regression.
-    flipped : bool
-        Whether the first of two classes is the positive one of the rank margin.
+        Intercept.
     """
 
-    rank: Combination
-    coef: Floats | None = None
-    intercept: float = 0.0
-    flipped: bool = False
+    scale: LinearScale
+    coef: Floats
+    intercept: float
 
     def __call__(self, raw: Floats) -> Floats:
         """Return the log-odds for raw values of shape (n, K)."""
-        if self.flipped:
-            return -self.rank.decision(-raw)
-        ranked = self.rank.decision(raw)
-        if self.coef is None:
-            return ranked
-        stacked = self.rank.scale(raw) @ self.coef + self.intercept
-        return np.asarray((ranked + stacked) / 2)
+        return np.asarray(self.scale(raw) @ self.coef + self.intercept)
+
+    @property
+    def weights(self) -> Floats:
+        """The coefficients, divided by the sum of their sizes."""
+        total = np.abs(self.coef).sum()
+        return self.coef / total if total > 0 else np.full(len(self.coef), 1 / len(self.coef))
 
 
 @dataclass(frozen=True)
@@ -84,13 +75,18 @@ class LogOddsCombination:
 
     @property
     def weights(self) -> Floats:
-        """The members' weights by the rank margin, shape (K,) or (k, K)."""
-        weights = np.array([side.rank.result.weights for side in self.sides])
+        """The members' weights, shape (K,) or (k, K).
+
+        On the scale "logit" all members have the same mean margin. So a weight is the member's part
+        in the mean difference of the score between both classes; it is negative for a member that
+        corrects the others.
+        """
+        weights = np.array([side.weights for side in self.sides])
         return weights[0] if len(weights) == 1 else weights
 
 
 def fit_log_odds(raw: Floats, probabilities: Flags, codes: Codes) -> LogOddsCombination:
-    """Fit the combination on out-of-fold predictions, for the whole ranking.
+    """Fit the combination on out-of-fold predictions.
 
     Parameters
     ----------
@@ -101,16 +97,21 @@ def fit_log_odds(raw: Floats, probabilities: Flags, codes: Codes) -> LogOddsComb
     codes : ndarray of shape (n,)
         True classes.
     """
-    ones = np.ones(len(codes))
-    sides = []
-    for c, values in values_by_class(raw, positive_code=1):
-        rank = fit_combination(TuningSet(values, probabilities, codes == c, ones), _settings())
-        scaled = rank.scale(values)
-        spread = scaled.std(axis=0)
-        spread[spread < _MIN_SPREAD] = 1.0
-        stacking = LogisticRegression(max_iter=1000).fit(scaled / spread, codes == c)
-        sides.append(OneVsRest(rank, stacking.coef_[0] / spread, float(stacking.intercept_[0])))
-    return LogOddsCombination(tuple(sides))
+    return LogOddsCombination(
+        tuple(
+            _fit_one_vs_rest(values, probabilities, codes == c)
+            for c, values in values_by_class(raw, positive_code=1)
+        )
+    )
+
+
+def _fit_one_vs_rest(raw: Floats, probabilities: Flags, positive: Flags) -> OneVsRest:
+    scale = learn_logit_scale(raw, probabilities, positive, np.ones(len(positive)))
+    scaled = scale(raw)
+    spread = scaled.std(axis=0)
+    spread[spread < _MIN_SPREAD] = 1.0
+    model = LogisticRegression(max_iter=1000).fit(scaled / spread, positive)
+    return OneVsRest(scale, model.coef_[0] / spread, float(model.intercept_[0]))
 
 
 def fit_focused_log_odds(
@@ -119,9 +120,10 @@ def fit_focused_log_odds(
     """Fit the rank margin of two classes on the `hardest` fraction of the samples not in `c`."""
     ((_, values),) = values_by_class(raw, positive_code=c)
     tuning = TuningSet(values, probabilities, codes == c, np.ones(len(codes)))
-    rank = fit_combination(tuning, _settings(hardest))
-    return LogOddsCombination((OneVsRest(rank, flipped=c == 0),))
-
-
-def _settings(hardest: float = 1.0) -> CombinationSettings:
-    return CombinationSettings(scale="logit", nu=_NU, hardest=hardest, tol="auto", calibrate=True)
+    rank = fit_combination(tuning, CombinationSettings("logit", _NU, hardest, "auto", True))
+    scale = learn_logit_scale(values, probabilities, codes == c, tuning.weight)
+    if c == 0:  # the scores of the second class are those of the first, with opposite signs
+        scale = replace(scale, centre=-scale.centre)
+    sign = 1 if c == 1 else -1
+    coef, intercept = rank.slope * rank.result.weights, -sign * rank.slope * rank.threshold
+    return LogOddsCombination((OneVsRest(scale, coef, intercept),))

@@ -118,17 +118,30 @@ def learn_scale(
     weight : ndarray of shape (n,)
         Sample weights.
     """
-    lowest = np.nan_to_num(np.fmin.reduce(raw, axis=0))
-    known = np.where(np.isnan(raw), lowest, raw)
+    if name == "logit":
+        return learn_logit_scale(raw, probabilities, positive, weight)
+    known = _replace_unknown(raw)
     if name == "rank":
         return RankScale.of(_sum_by_value(column, weight) for column in known.T)
-    low, high = known.min(axis=0), known.max(axis=0)
-    if name != "logit":
-        return range_scale(name, low, high, probabilities)
+    return range_scale(name, known.min(axis=0), known.max(axis=0), probabilities)
+
+
+def learn_logit_scale(
+    raw: Floats, probabilities: Flags, positive: Flags, weight: Floats
+) -> LinearScale:
+    """Learn the scale "logit", as `learn_scale` does."""
+    known = _replace_unknown(raw)
     values = replace_by_log_odds(known, probabilities)
     means = [np.average(values[of], axis=0, weights=weight[of]) for of in (positive, ~positive)]
     variance = np.average((values - (means[0] + means[1]) / 2) ** 2, axis=0, weights=weight)
+    low, high = known.min(axis=0), known.max(axis=0)
     return logit_scale(low, high, probabilities, (means[0], means[1]), variance)
+
+
+def _replace_unknown(raw: Floats) -> Floats:
+    """Return raw values with the member's lowest in place of NaN, for a class unknown to it."""
+    lowest = np.nan_to_num(np.fmin.reduce(raw, axis=0))
+    return np.where(np.isnan(raw), lowest, raw)
 
 
 def range_scale(name: str, low: Floats, high: Floats, probabilities: Flags) -> LinearScale:

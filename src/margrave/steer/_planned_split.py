@@ -33,7 +33,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from margrave._messages import name_class
-from margrave._typing import Floats
+from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds
 
@@ -150,6 +150,48 @@ def number_of_others(available: int) -> int:
     return max(min(few, available // 3, available - _TRAINED), 1)
 
 
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Out-of-fold scores of a logistic regression with two training sizes.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        True classes.
+    two_thirds, one_third : ndarray of shape (n,), or (n, k) for more than two classes
+        The scores by models that were trained on these parts of the samples.
+    """
+
+    codes: Codes
+    two_thirds: Floats
+    one_third: Floats
+
+    @classmethod
+    def run(cls, X: Any, codes: Codes, groups: NDArray[Any] | None = None) -> Trial:
+        """Train and score.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Encoded samples in random order, none of them in the certification set.
+        codes : ndarray of shape (n,)
+            True classes.
+        groups : ndarray of shape (n,), optional
+            The group of each sample.
+        """
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        k = int(codes.max()) + 1
+        two_thirds, one_third = np.zeros((2, len(codes)) if k == 2 else (2, len(codes), k))
+        folds = splitter(_FOLDS, shuffle=True, random_state=0)
+        for training, held in folds.split(codes, codes, groups):
+            half = np.concatenate([training[codes[training] == c][::2] for c in range(k)])
+            for scores, at in ((two_thirds, training), (one_third, half)):
+                with threadpool_limits(1):  # matrices are small
+                    model = LogisticRegression(max_iter=200).fit(X[at], codes[at])
+                scores[held] = model.decision_function(X[held])
+        return cls(codes, two_thirds, one_third)
+
+
 @dataclass(frozen=True)
 class LearningCurve:
     """A binormal ROC curve that depends on the number of training samples.
@@ -162,9 +204,9 @@ class LearningCurve:
         The slope of the curve.
     """
 
-    intercept: float = 2.0
-    slope: float = _SLOPE
-    effect: float = _EFFECT
+    intercept: float
+    slope: float
+    effect: float
 
     def recall(self, rates: Floats, n_limited: float, n_other: float) -> Floats:
         """Return the recall of the other class at error rates of the limited class."""
@@ -172,36 +214,12 @@ class LearningCurve:
         return np.asarray(ndtr(intercept + self.slope * ndtri(rates)))
 
     @classmethod
-    def measure(
-        cls, X: Any, is_limited: NDArray[np.bool_], groups: NDArray[Any] | None = None
-    ) -> LearningCurve:
-        """Estimate the curve: train on two thirds and on one third of the samples, test on others.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_features)
-            Encoded samples in random order, none of them in the certification set.
-        is_limited : ndarray of bool, shape (n,)
-            Whether a sample is of the class whose errors are limited.
-        groups : ndarray of shape (n,), optional
-            The group of each sample.
-        """
-        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-        folds = splitter(_FOLDS, shuffle=True, random_state=0).split(is_limited, is_limited, groups)
-        two_thirds, one_third = np.zeros((2, len(is_limited)))
-        for training, held in folds:
-            halves = [training[is_limited[training] == flag][::2] for flag in (True, False)]
-            for scores, at in ((two_thirds, training), (one_third, np.concatenate(halves))):
-                with threadpool_limits(1):  # matrices are small
-                    model = LogisticRegression(max_iter=200).fit(X[at], ~is_limited[at])
-                scores[held] = model.decision_function(X[held])
-        return cls._fit(two_thirds, one_third, is_limited)
-
-    @classmethod
-    def _fit(cls, large: Floats, small: Floats, is_limited: NDArray[np.bool_]) -> LearningCurve:
-        """Fit one slope and two intercepts to the ROC curves of two training sizes."""
+    def of(cls, trial: Trial, limited: int) -> LearningCurve:
+        """Fit one slope and two intercepts to the ROC curves of the two training sizes."""
+        is_limited, sign = trial.codes == limited, 1 if limited == 0 else -1
         (x, y_large), (_, y_small) = (
-            _roc_points(scores[is_limited], scores[~is_limited]) for scores in (large, small)
+            _roc_points(sign * scores[is_limited], sign * scores[~is_limited])
+            for scores in (trial.two_thirds, trial.one_third)
         )
         n, pull = len(x), np.sqrt(_RIDGE * 2 * len(x))
         design = np.zeros((2 * n + 1, 3))
@@ -217,6 +235,10 @@ class LearningCurve:
         measured = (at_large - at_small) / (small_spread - large_spread)
         effect = max(_WEIGHT * measured + (1 - _WEIGHT) * _EFFECT, 0.0)
         return cls(float(at_large + effect * large_spread), float(max(slope, 0.1)), float(effect))
+
+
+TYPICAL = LearningCurve(2.0, _SLOPE, _EFFECT)
+"""The curve that is assumed where none can be measured."""
 
 
 def _spread(n_limited: float, n_other: float) -> float:

@@ -18,9 +18,11 @@ from margrave._validation import check_labels
 from margrave.confusion import Preference
 from margrave.steer._planned_split import (
     MAX_PLANNED,
+    TYPICAL,
     LearningCurve,
     Limit,
     SplitPlan,
+    Trial,
     largest_sizes,
     limits_by_class,
     plan_sizes,
@@ -238,7 +240,8 @@ def split_table(
         began = perf_counter()
         draw = _make_draw(codes, groups, time, equal, random_state)
         build, _ = draw.rows(largest_sizes(limits, draw))
-        curve = _measure_curve(X, build, codes == next(iter(limits)), groups)
+        trial = _run_trial(X, build, codes, groups)
+        curve = TYPICAL if trial is None else LearningCurve.of(trial, next(iter(limits)))
         plan = plan_sizes(guarantee, limits, draw, named, 1 - delta, curve)
         plan = replace(plan, seconds=perf_counter() - began)
         build, aside = draw.rows(list(plan.chosen.certify_by_class.values()))
@@ -290,14 +293,15 @@ def _make_draw(
     return replace(draw, order=draw.order[is_in_one[draw.order]])
 
 
-def _measure_curve(
-    X: Any, at: Codes, is_limited: NDArray[np.bool_], groups: NDArray[Any] | None
-) -> LearningCurve:
-    """Measure the learning curve of a logistic regression on some rows, at most a few thousand."""
+def _run_trial(X: Any, at: Codes, codes: Codes, groups: NDArray[Any] | None) -> Trial | None:
+    """Train logistic regressions on some rows, at most a few thousand; None if X is no table."""
     at = np.random.RandomState(0).permutation(at)[:MAX_PLANNED]
     rows, groups = select_rows(X, at), None if groups is None else groups[at]
-    encoded = rows.tocsr() if hasattr(rows, "tocsr") else TableEncoder().fit_transform(rows)
-    return LearningCurve.measure(encoded, is_limited[at], groups)
+    try:
+        encoded = rows.tocsr() if hasattr(rows, "tocsr") else TableEncoder().fit_transform(rows)
+    except (TypeError, ValueError):  # such as texts, which only the user's own members can read
+        return None
+    return Trial.run(encoded, codes[at], groups)
 
 
 _EQUAL_HINT = (

@@ -46,13 +46,13 @@ export function MembersPanel({ dialog, act }) {
 }
 
 /** What the weights mean. */
-const WEIGHTS = 'The rank margin gives these weights to the members; a logistic regression on all members adds to the score';
+const WEIGHTS = 'A logistic regression on the members’ log-odds gives these weights; a member with a negative weight corrects the others';
 
 /** @param {{dialog: Dialog, members: Members}} props */
 function Weights({ dialog, members: data }) {
   const members = data.members;
-  const heaviest = Math.max(...members.map((member) => member.weight), 1e-9);
-  const all = members.reduce((sum, member) => sum + member.weight, 0) || 1;
+  const heaviest = Math.max(...members.map((member) => Math.abs(member.weight)), 1e-9);
+  const all = members.reduce((sum, member) => sum + Math.abs(member.weight), 0) || 1;
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
@@ -78,7 +78,7 @@ function Weights({ dialog, members: data }) {
               <td>
                 <span class="meter">
                   <span class="meter-track" aria-hidden="true">
-                    <span class="meter-fill" style=${{ width: `${(100 * member.weight) / heaviest}%` }}></span>
+                    <span class="meter-fill" style=${{ width: `${(100 * Math.abs(member.weight)) / heaviest}%` }}></span>
                   </span>
                   <span class="number">${percent(member.weight / all, 0)}</span>
                 </span>

@@ -1,4 +1,8 @@
-"""Run the study and write its page: ``python -m experiments.split [--quick]``."""
+"""Run the study and write its page: ``python -m experiments.split [--quick]``.
+
+Trainings are stored in the folder ``--store``. ``--train fixed planned`` only trains, ``--train``
+alone only writes the page from what is stored. ``--parts choose`` is about the other problems.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the arguments, train what is not stored yet, and write the page."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--parts", nargs="+", default=["final", "steer"])
-    parser.add_argument("--train", choices=["fixed", "planned"])
+    parser.add_argument("--train", nargs="*", choices=["fixed", "planned"])
+    parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--store", type=Path)
     own, others = parser.parse_known_args(arguments)
     options = parse_options("split", "two data sets, two splits, two rates, three members", others)
@@ -33,14 +38,13 @@ def main(arguments: list[str] | None = None) -> int:
         plan, store = trainings.QUICK, own.store or options.out / "trainings"
     else:
         titles = tuple(title for part in own.parts for title in data.titles(part))
-        plan, store = Plan(titles), own.store or STORE
-    kinds = [own.train] if own.train else ["fixed", "planned"]
-    for kind in kinds:
+        plan, store = Plan(titles, own.splits), own.store or STORE
+    for kind in ["fixed", "planned"] if own.train is None else own.train:
         jobs = trainings.train_all(plan, options.seed, kind, store, options.jobs)
         total = len(plan.titles) * plan.n_splits
         for _ in show_progress(console, jobs, total, of=str):
             pass
-    if own.train is None:
+    if not own.train:
         results = Results.of(plan, options.seed, store, options.jobs)
         path = page.write(results, options.out, options.describe_run())
         console.print(f"Written: {path}", highlight=False, soft_wrap=True)

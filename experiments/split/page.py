@@ -239,7 +239,8 @@ def tabulate_guarantees(results: Results) -> str:
 
 def tabulate_sizes(results: Results) -> str:
     """Tabulate what the planned split sets aside, and what each split certifies, by limit."""
-    splits = {"planned": "planned", "before": "before"} | {at: percent(at, 0) for at in FRACTIONS}
+    splits = {PLANNED: "planned", BEFORE: "before"}
+    splits |= {(MARGRAVE, at): percent(at, 0) for at in FRACTIONS}
     heading = ["guaranteed", "requests", "of the limited class", "of the other class"]
     heading += [f"certified: {name}" for name in splits.values()]
     rows = []
@@ -247,8 +248,7 @@ def tabulate_sizes(results: Results) -> str:
         cases = [case for case in results.cases if case.request.percent == rate]
         aside = np.array([case.set_aside("planned") for case in cases])
         row = [f"{rate} %", str(len(cases)), *(percent(each, 0) for each in aside.mean(axis=0))]
-        for at in splits:
-            certified = sum(case.is_certified((MARGRAVE, at)) for case in cases)
-            row.append(percent(certified / len(cases), 0))
+        for key in splits:
+            row.append(percent(sum(case.is_certified(key) for case in cases) / len(cases), 0))
         rows.append(row)
     return table(heading, rows)

@@ -17,9 +17,11 @@ from experiments.split import data
 from experiments.split.trainings import (
     BOOSTING,
     FRACTIONS,
+    OLD_SCORE,
     Plan,
     Request,
     Training,
+    fixed_fractions,
     old_fraction,
     path_of,
 )
@@ -48,7 +50,7 @@ RIVALS = (
 Key = tuple[str, object]
 """A rule, and the split of its training: "planned", "before", or a fraction."""
 PLANNED: Key = (MARGRAVE, "planned")
-BEFORE: Key = (MARGRAVE, "before")
+BEFORE: Key = (OLD_SCORE, "before")
 
 
 @dataclass(frozen=True)
@@ -144,37 +146,37 @@ def measure(
 
 
 def measure_split(title: str, split: int, seed: int, plan: Plan, folder: Path) -> list[Case]:
-    """Measure all methods on the stored trainings of one split."""
+    """Measure all methods on the stored trainings of one split.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a training is missing.
+    """
     problem = data.load(title)
     given = problem.split(seed + split)
+    requests = plan.certifiable(given.y)
+    trained = fixed_fractions(requests, given.y)
     cases = []
-    for request in plan.certifiable(given.y):
-        names: dict[object, object] = {at: at for at in FRACTIONS}
-        names |= {"planned": request.key, "before": old_fraction(request, given.y)}
-        outcomes: dict[Key, Outcome | None] = {}
+    for request in requests:
+        names: dict[object, object] = {at: at for at in FRACTIONS} | {"planned": request.key}
+        if (old := old_fraction(request, given.y)) in trained:
+            names["before"] = old
+        outcomes: dict[Key, Outcome | None] = {BEFORE: None}
         n_certify: dict[object, tuple[int, int]] = {}
         facts: dict[str, Any] = {}
         for at, name in names.items():
-            path = path_of(folder, title, split, name)
-            rules = (MARGRAVE,) if at == "before" else (MARGRAVE, *RIVALS)
-            if at == "before" and not path.exists():  # too few samples to train for
-                outcomes[BEFORE] = None
-                continue
-            training = Training.load(path)
+            training = Training.load(path_of(folder, title, split, name))
+            rules = (OLD_SCORE,) if at == "before" else (MARGRAVE, *RIVALS)
             found = measure(training, request, rules)
             outcomes |= {(rule, at): outcome for rule, outcome in found.items()}
             n_certify[at] = _count(training.arrays["certify/y"], request)
-            if at == "planned":
-                facts = training.facts
-                accepted = facts["accepted"]
-                outcomes[ACCEPTED, at] = None if accepted is None else Outcome(*accepted)
+            facts |= training.facts if at == "planned" else {}
+        accepted = facts["accepted"]
+        outcomes[ACCEPTED, "planned"] = None if accepted is None else Outcome(*accepted)
         n_given, (m, n_others) = _count(given.y, request), _count(given.y_test, request)
-        cases.append(
-            Case(
-                *(title, problem.source, problem.n_rows, split, request, n_given),
-                *(n_certify, m, n_others, outcomes, facts),
-            )
-        )
+        where = title, problem.source, problem.n_rows, split, request
+        cases.append(Case(*where, n_given, n_certify, m, n_others, outcomes, facts))
     return cases
 
 
@@ -182,6 +184,15 @@ def _count(y: Ints, request: Request) -> tuple[int, int]:
     """Count the samples of the limited class and of the other one."""
     n = request.count(y)
     return n, len(y) - n
+
+
+def _measure_problem(title: str, seed: int, plan: Plan, folder: Path) -> list[Case]:
+    """Measure all splits of a problem; none if a training is missing."""
+    try:
+        each = [measure_split(title, i, seed, plan, folder) for i in range(plan.n_splits)]
+    except FileNotFoundError:
+        return []
+    return [case for cases in each for case in cases]
 
 
 @dataclass(frozen=True)
@@ -194,14 +205,17 @@ class Results:
 
     @classmethod
     def of(cls, plan: Plan, seed: int, folder: Path, n_jobs: int) -> Results:
-        """Measure everything from the stored trainings."""
+        """Measure the problems of which all trainings are stored."""
         jobs = [
-            delayed(measure_split)(title, split, seed, plan, folder)
-            for title in plan.titles
-            for split in range(plan.n_splits)
+            delayed(_measure_problem)(title, seed, plan, folder) for title in sorted(plan.titles)
         ]
         found = Parallel(n_jobs=n_jobs)(jobs)
         return cls(plan, seed, [case for cases in found for case in cases])
+
+    @property
+    def incomplete(self) -> list[str]:
+        """The problems of which some trainings are not stored."""
+        return sorted({*self.plan.titles} - {case.title for case in self.cases})
 
     @property
     def small(self) -> list[Case]:

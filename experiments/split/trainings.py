@@ -19,19 +19,19 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from experiments._parts import Floats, Ints
+from experiments._parts import Ints
 from experiments.split import data
 from experiments.split.data import Given
 from experiments.steer.guarantees import CLASSES, MARGRAVE, count_errors
 from experiments.steer.rivals import (
     CONFIDENCE,
-    MEMBER,
-    SELECTION,
-    STACKING_LOG_ODDS,
     Predicted,
+    RawScorer,
     fit_rivals,
 )
 from margrave._indexing import select_rows
+from margrave.fuse import fit_log_odds
+from margrave.fuse._rank_margin import CombinationSettings, TuningSet, fit_combination
 from margrave.steer import Dialog, GuaranteeError
 from margrave.steer._order_statistic import samples_needed
 
@@ -39,7 +39,7 @@ FRACTIONS = (0.2, 0.35, 0.5)
 """The fixed splits: fractions of the given samples in the certification set."""
 MIN_TRAINING = 30
 """A request is certifiable if a split can certify it and leaves so many samples per class."""
-BOOSTING = "gradient boosting alone"
+BOOSTING, OLD_SCORE = "gradient boosting alone", "score before"
 _DECIMALS = 9  # as in the steering study: equal samples get equal scores in any batch
 _OLD_DEFAULT, _OLD_LARGEST, _OLD_FACTOR = 0.2, 0.4, 3
 
@@ -137,8 +137,8 @@ class Training:
         The seconds of ``from_data``; for a planned training also those of planning, the recall that
         is expected, and the test errors of the accepted model (None if refused).
     arrays : dict of ndarray
-        For each part "tune", "certify" and "test" the labels ("tune/y"), the members' values
-        ("tune/raw"), and the scores of the rules; the tuning set has only Margrave's.
+        For each part "tune", "certify" and "test" the labels ("tune/y") and the scores of the
+        rules; the tuning set has only Margrave's.
     """
 
     facts: dict[str, Any]
@@ -176,38 +176,39 @@ def train(
         random_state=seed,
     )
     facts: dict[str, Any] = {"seconds": perf_counter() - before}
+    tuning, start = dialog._data, dialog.history[0].candidate
     kept = dialog._acceptances.certification_set
     if kept is None or kept.at is None:
         raise RuntimeError("A certification set was asked for.")
-    X, y = select_rows(given.X, kept.at), given.y[kept.at]
-    parts = {
-        "certify": Predicted.by_members_of(dialog, X, y),
-        "test": Predicted.by_members_of(dialog, given.X_test, given.y_test),
-    }
-    start, rivals = dialog.history[0].candidate, fit_rivals(dialog)
-    rest = np.setdiff1d(np.arange(len(given.y)), kept.at)
-    encode = dialog._data.committee.encode
+    rest, encode = np.setdiff1d(np.arange(len(given.y)), kept.at), tuning.committee.encode
     boosting = HistGradientBoostingClassifier(random_state=seed)
     boosting.fit(encode(select_rows(given.X, rest)), given.y[rest])
-    arrays: dict[str, NDArray[Any]] = {
-        "tune/y": dialog._data.codes,
-        "tune/raw": dialog._data.raw,
-        f"tune/{MARGRAVE}": start.scores,
+    rivals = fit_rivals(dialog) | {MARGRAVE: start.scorer.score_raw}
+    if request is None:
+        rivals[OLD_SCORE] = fit_old_score(dialog)
+    arrays = {"tune/y": tuning.codes, f"tune/{MARGRAVE}": start.scores}
+    parts = {
+        "certify": (select_rows(given.X, kept.at), given.y[kept.at]),
+        "test": (given.X_test, given.y_test),
     }
-    for part, predicted in parts.items():
-        arrays |= {f"{part}/y": predicted.y, f"{part}/raw": predicted.raw}
-        arrays[f"{part}/{MARGRAVE}"] = predicted.scores(start.scorer)
-        for rule in (MEMBER, STACKING_LOG_ODDS, SELECTION):
-            arrays[f"{part}/{rule}"] = rivals[rule](predicted.raw)
-        arrays[f"{part}/{BOOSTING}"] = _score(boosting, encode(predicted.X))
+    for part, (X, y) in parts.items():
+        predicted = Predicted.by_members_of(dialog, X, y)
+        arrays |= {f"{part}/{rule}": score(predicted.raw) for rule, score in rivals.items()}
+        boosted = boosting.decision_function(encode(X))
+        arrays |= {f"{part}/y": y, f"{part}/{BOOSTING}": np.round(boosted, _DECIMALS)}
     if request is not None and (split_plan := dialog.plan()) is not None:
         facts |= {"planning": split_plan.seconds, "expected": split_plan.chosen.recall}
         facts["accepted"] = _accept(dialog, request, given)
     return Training(facts, arrays)
 
 
-def _score(model: Any, X: Any) -> Floats:
-    return np.asarray(np.round(model.decision_function(X), _DECIMALS))
+def fit_old_score(dialog: Dialog) -> RawScorer:
+    """Fit the score before: the mean of a ν-rank-margin combination and of log-odds stacking."""
+    tuning, proba = dialog._data, dialog._data.committee.gives_probabilities
+    samples = TuningSet(tuning.raw, proba, tuning.codes == 1, np.ones(len(tuning.codes)))
+    ranking = fit_combination(samples, CombinationSettings("logit", 0.1, 1.0, "auto", True))
+    stacking = fit_log_odds(tuning.raw, proba, tuning.codes)
+    return lambda raw: np.round((ranking.decision(raw) + stacking(raw)) / 2, _DECIMALS)
 
 
 def _accept(dialog: Dialog, request: Request, given: Given) -> tuple[int, int] | None:

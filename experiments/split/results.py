@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,11 @@ from experiments.split.trainings import (
     old_fraction,
     path_of,
 )
-from experiments.steer import chance, learn_then_test
-from experiments.steer.chance import Sizes, largest_count_within
+from experiments.steer import learn_then_test
+from experiments.steer import results as steer
+from experiments.steer.chance import Sizes
 from experiments.steer.guarantees import ACCEPTED, MARGRAVE, Outcome, count_errors
-from experiments.steer.results import Pooled
+from experiments.steer.guarantees import Case as Guarantee
 from experiments.steer.rivals import (
     CONFIDENCE,
     MEMBER,
@@ -36,6 +36,8 @@ from experiments.steer.rivals import (
     STACKING_LOG_ODDS,
     order_statistic_threshold,
 )
+from experiments.steer.study import Plan as SteerPlan
+from experiments.steer.study import Run
 from margrave import datasets
 from margrave.steer._order_statistic import largest_allowed_count
 
@@ -51,6 +53,7 @@ Key = tuple[str, object]
 """A rule, and the split of its training: "planned", "before", or a fraction."""
 PLANNED: Key = (MARGRAVE, "planned")
 BEFORE: Key = (OLD_SCORE, "before")
+NEW_SCORE: Key = (MARGRAVE, "before")
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,13 @@ class Case:
     facts: dict[str, Any]
 
     @property
-    def sizes(self) -> Sizes:
-        """Numbers of samples of the limited class at the planned split."""
+    def as_guarantee(self) -> Guarantee:
+        """The guarantee at the planned split, as one of the steering study."""
         n, _ = self.n_certify["planned"]
-        allowed = largest_allowed_count(n, self.request.rate, 1 - CONFIDENCE)
-        return Sizes(n, allowed, self.m)
+        sizes = Sizes(n, largest_allowed_count(n, self.request.rate, 1 - CONFIDENCE), self.m)
+        outcomes = {rule: self.outcomes[rule, "planned"] for rule in (MARGRAVE, ACCEPTED)}
+        side, percent = self.request.side, self.request.percent
+        return Guarantee(side, percent, sizes, self.n_others, outcomes, {})
 
     @property
     def is_new(self) -> bool:
@@ -162,12 +167,12 @@ def measure_split(title: str, split: int, seed: int, plan: Plan, folder: Path) -
         names: dict[object, object] = {at: at for at in FRACTIONS} | {"planned": request.key}
         if (old := old_fraction(request, given.y)) in trained:
             names["before"] = old
-        outcomes: dict[Key, Outcome | None] = {BEFORE: None}
+        outcomes: dict[Key, Outcome | None] = {BEFORE: None, NEW_SCORE: None}
         n_certify: dict[object, tuple[int, int]] = {}
         facts: dict[str, Any] = {}
         for at, name in names.items():
             training = Training.load(path_of(folder, title, split, name))
-            rules = (OLD_SCORE,) if at == "before" else (MARGRAVE, *RIVALS)
+            rules = (OLD_SCORE, MARGRAVE) if at == "before" else (MARGRAVE, *RIVALS)
             found = measure(training, request, rules)
             outcomes |= {(rule, at): outcome for rule, outcome in found.items()}
             n_certify[at] = _count(training.arrays["certify/y"], request)
@@ -236,30 +241,15 @@ class Results:
         """Find the fixed split at which the mean recall of a rule is highest."""
         return max(FRACTIONS, key=lambda at: mean_recall(self.cases, (rule, at)))
 
-    @cached_property
-    def draws(self) -> dict[int, Ints]:
-        """Draws of the number of test errors at the planned split, by rate; certified ones only."""
-        sizes: dict[int, list[Sizes]] = {}
-        for case in self.cases:
-            if case.is_certified(PLANNED):
-                sizes.setdefault(case.request.percent, []).append(case.sizes)
-        return {percent: chance.draw_sums(sizes[percent], self.seed) for percent in sorted(sizes)}
-
-    def pooled(self, percent: int, rule: str) -> Pooled:
-        """Pool the guarantees of one rate at the planned split, by a rule of Margrave."""
-        cases, rate = [c for c in self.cases if c.request.percent == percent], percent / 100
-        found = [(case, one) for case in cases if (one := case.outcomes[rule, "planned"])]
-        wrong = sum(outcome.wrong for _, outcome in found)
-        exceeded = [one.wrong > largest_count_within(case.m, rate) for case, one in found]
-        by_chance = [chance.probability_exceeded(case.sizes, rate) for case, _ in found]
-        m = sum(case.m for case, _ in found)
-        p = chance.p_value(wrong, self.draws[percent])
-        return Pooled(len(found), wrong, m, float(np.mean(exceeded)), float(np.mean(by_chance)), p)
-
     @property
-    def smallest_p(self) -> float:
-        """The smallest p of any rate."""
-        return min(self.pooled(p, rule).p for p in self.draws for rule in (ACCEPTED, MARGRAVE))
+    def guarantees(self) -> steer.Results:
+        """The certified guarantees of the planned splits, as those of the steering study."""
+        runs = [
+            Run(case.title, case.split, "", [case.as_guarantee])
+            for case in self.cases
+            if case.is_certified(PLANNED)
+        ]
+        return steer.Results(SteerPlan(self.plan.titles), self.seed, runs)
 
 
 def by_problem(cases: Iterable[Case], of: Callable[[Case], float]) -> dict[str, float]:

@@ -46,7 +46,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
     return write_page(
         TEMPLATE,
         folder / "split.md",
-        run=run,
+        run=run + (f" (incomplete: {listed(results.incomplete)})" if results.incomplete else ""),
         seed=results.seed,
         versions=versions() + (f", mapie {version('mapie')}" if MAPIE in RIVALS else ""),
         n_problems=len({case.title for case in results.cases}),

@@ -66,8 +66,8 @@ class Case:
         The problem.
     n_rows : int
         Its number of rows.
-    split : int
-        Number of the split.
+    seed : int
+        The seed of the split.
     request : Request
         The request.
     n_given : tuple of int
@@ -85,7 +85,7 @@ class Case:
     title: str
     source: str
     n_rows: int
-    split: int
+    seed: int
     request: Request
     n_given: tuple[int, int]
     n_certify: dict[object, tuple[int, int]]
@@ -150,7 +150,7 @@ def measure(
     return found
 
 
-def measure_split(title: str, split: int, seed: int, plan: Plan, folder: Path) -> list[Case]:
+def measure_split(title: str, seed: int, plan: Plan, folder: Path) -> list[Case]:
     """Measure all methods on the stored trainings of one split.
 
     Raises
@@ -159,7 +159,7 @@ def measure_split(title: str, split: int, seed: int, plan: Plan, folder: Path) -
         If a training is missing.
     """
     problem = data.load(title)
-    given = problem.split(seed + split)
+    given = problem.split(seed)
     requests = plan.certifiable(given.y)
     trained = fixed_fractions(requests, given.y)
     cases = []
@@ -171,7 +171,7 @@ def measure_split(title: str, split: int, seed: int, plan: Plan, folder: Path) -
         n_certify: dict[object, tuple[int, int]] = {}
         facts: dict[str, Any] = {}
         for at, name in names.items():
-            training = Training.load(path_of(folder, title, split, name))
+            training = Training.load(path_of(folder, title, seed, name))
             rules = (OLD_SCORE, MARGRAVE) if at == "before" else (MARGRAVE, *RIVALS)
             found = measure(training, request, rules)
             outcomes |= {(rule, at): outcome for rule, outcome in found.items()}
@@ -180,7 +180,7 @@ def measure_split(title: str, split: int, seed: int, plan: Plan, folder: Path) -
         accepted = facts["accepted"]
         outcomes[ACCEPTED, "planned"] = None if accepted is None else Outcome(*accepted)
         n_given, (m, n_others) = _count(given.y, request), _count(given.y_test, request)
-        where = title, problem.source, problem.n_rows, split, request
+        where = title, problem.source, problem.n_rows, seed, request
         cases.append(Case(*where, n_given, n_certify, m, n_others, outcomes, facts))
     return cases
 
@@ -194,7 +194,7 @@ def _count(y: Ints, request: Request) -> tuple[int, int]:
 def _measure_problem(title: str, seed: int, plan: Plan, folder: Path) -> list[Case]:
     """Measure all splits of a problem; none if a training is missing."""
     try:
-        each = [measure_split(title, i, seed, plan, folder) for i in range(plan.n_splits)]
+        each = [measure_split(title, seed + i, plan, folder) for i in range(plan.n_splits)]
     except FileNotFoundError:
         return []
     return [case for cases in each for case in cases]
@@ -245,7 +245,7 @@ class Results:
     def guarantees(self) -> steer.Results:
         """The certified guarantees of the planned splits, as those of the steering study."""
         runs = [
-            Run(case.title, case.split, "", [case.as_guarantee])
+            Run(case.title, case.seed, "", [case.as_guarantee])
             for case in self.cases
             if case.is_certified(PLANNED)
         ]
@@ -256,7 +256,7 @@ def by_problem(cases: Iterable[Case], of: Callable[[Case], float]) -> dict[str, 
     """Average a value over the requests of each split, then over the splits of each problem."""
     values: dict[tuple[str, int], list[float]] = {}
     for case in cases:
-        values.setdefault((case.title, case.split), []).append(of(case))
+        values.setdefault((case.title, case.seed), []).append(of(case))
     means: dict[str, list[float]] = {}
     for (title, _), each in values.items():
         means.setdefault(title, []).append(float(np.mean(each)))

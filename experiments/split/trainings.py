@@ -222,14 +222,14 @@ def _accept(dialog: Dialog, request: Request, given: Given) -> tuple[int, int] |
     return outcome.wrong, outcome.missed
 
 
-def path_of(folder: Path, title: str, split: int, name: object) -> Path:
+def path_of(folder: Path, title: str, seed: int, name: object) -> Path:
     """Return the file of a training; `name` is a fraction, or the key of a request."""
-    return folder / title / f"{split}-{name}.npz"
+    return folder / title / f"{seed}-{name}.npz"
 
 
-def train_job(title: str, split: int, seed: int, plan: Plan, kind: str, folder: Path) -> str:
+def train_job(title: str, seed: int, plan: Plan, kind: str, folder: Path) -> str:
     """Make the trainings of one split that are not stored yet, "fixed" or "planned" ones."""
-    given = data.load(title).split(seed + split)
+    given = data.load(title).split(seed)
     requests = plan.certifiable(given.y)
     wanted: dict[object, tuple[Any, Request | None]] = {}
     if kind == "fixed":
@@ -237,17 +237,17 @@ def train_job(title: str, split: int, seed: int, plan: Plan, kind: str, folder: 
     else:
         wanted = {request.key: ("auto", request) for request in requests}
     for name, (certify, request) in wanted.items():
-        path = path_of(folder, title, split, name)
+        path = path_of(folder, title, seed, name)
         if not path.exists():
-            train(given, certify, plan, seed + split, request).save(path)
-    return f"{title}, {split}, {kind}"
+            train(given, certify, plan, seed, request).save(path)
+    return f"{title}, {seed}, {kind}"
 
 
 def train_all(plan: Plan, seed: int, kind: str, folder: Path, n_jobs: int) -> Iterator[str]:
     """Yield the names of the splits in the order in which their trainings end."""
     smallest_first = sorted(plan.titles, key=lambda title: data.load(title).n_rows)
     jobs = [
-        delayed(train_job)(title, split, seed, plan, kind, folder)
+        delayed(train_job)(title, seed + split, plan, kind, folder)
         for title in smallest_first
         for split in range(plan.n_splits)
     ]

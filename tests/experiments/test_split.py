@@ -31,7 +31,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cases(store):
-    return results.measure_split("ripley_train", 0, 0, PLAN, store)
+    return results.measure_split("ripley_train", 0, PLAN, store)
 
 
 class TestProblems:
@@ -142,7 +142,7 @@ class TestMeasure:
         }
 
 
-def _case(recalls, *, title="a", source="a", n_rows=500, split=0, wrong=2, facts=None):
+def _case(recalls, *, title="a", source="a", n_rows=500, seed=0, wrong=2, facts=None):
     outcomes = dict.fromkeys([(rule, at) for rule in RIVALS for at in ("planned", *FRACTIONS)], 50)
     outcomes |= {(MARGRAVE, at): 50 for at in FRACTIONS}
     outcomes |= {PLANNED: 60, BEFORE: 55} | recalls
@@ -152,7 +152,7 @@ def _case(recalls, *, title="a", source="a", n_rows=500, split=0, wrong=2, facts
     }
     made[ACCEPTED, "planned"] = made[PLANNED]
     sizes = dict.fromkeys(("planned", "before", *FRACTIONS), (100, 20))
-    where = title, source, n_rows, split, Request("fp", 5)
+    where = title, source, n_rows, seed, Request("fp", 5)
     return Case(*where, (400, 400), sizes, 100, 100, made, facts or {})
 
 
@@ -169,9 +169,9 @@ def _results(recalls=None, **others):
 class TestResults:
     def test_requests_splits_problems_and_sources_are_averaged_in_turn(self):
         cases = [
-            _case({PLANNED: 10}, split=0),
-            _case({PLANNED: 20}, split=0),
-            _case({PLANNED: 45}, split=1),  # the problem a: 30
+            _case({PLANNED: 10}, seed=0),
+            _case({PLANNED: 20}, seed=0),
+            _case({PLANNED: 45}, seed=1),  # the problem a: 30
             _case({PLANNED: 50}, title="a2"),  # the source a: 40
             _case({PLANNED: 80}, title="b", source="b"),
         ]

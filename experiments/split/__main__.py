@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         plan, store = Plan(titles, own.splits), own.store or STORE
     for kind in ["fixed", "planned"] if own.train is None else own.train:
         jobs = trainings.train_all(plan, options.seed, kind, store, options.jobs)
-        total = len(plan.titles) * plan.n_splits
+        total = sum(len(plan.splits_of(title)) for title in plan.titles)
         for _ in show_progress(console, jobs, total, of=str):
             pass
     if not own.train:

@@ -140,9 +140,14 @@ def load_all() -> dict[str, Problem]:
 
 def load(title: str) -> Problem:
     """Load a problem of any part."""
-    if title not in datasets.names():
+    if not is_steering(title):
         return load_all()[title]
     return Problem(title, steer.DUPLICATES.get(title, title), *steer.load(title))
+
+
+def is_steering(title: str) -> bool:
+    """Whether a problem is one of our data sets, as in the steering study."""
+    return title in datasets.names()
 
 
 def titles(part: str) -> list[str]:

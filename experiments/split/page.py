@@ -52,6 +52,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         n_problems=len({case.title for case in results.cases}),
         n_sources=len({case.source for case in results.cases}),
         n_splits=results.plan.n_splits,
+        n_steering=results.plan.n_steering,
         n_cases=f"{len(results.cases):,}",
         max_rows=f"{data.MAX_ROWS:,}",
         min_minority=data.MIN_MINORITY,

@@ -194,7 +194,7 @@ def _count(y: Ints, request: Request) -> tuple[int, int]:
 def _measure_problem(title: str, seed: int, plan: Plan, folder: Path) -> list[Case]:
     """Measure all splits of a problem; none if a training is missing."""
     try:
-        each = [measure_split(title, seed + i, plan, folder) for i in range(plan.n_splits)]
+        each = [measure_split(title, seed + i, plan, folder) for i in plan.splits_of(title)]
     except FileNotFoundError:
         return []
     return [case for cases in each for case in cases]

@@ -88,7 +88,9 @@ class Plan:
     titles : tuple of str
         Problems.
     n_splits : int
-        Splits of each.
+        Splits of each new problem.
+    n_steering : int
+        Splits of each data set of the steering study.
     percents : tuple of int
         Rates to guarantee.
     committee : tuple of str, optional
@@ -97,8 +99,13 @@ class Plan:
 
     titles: tuple[str, ...]
     n_splits: int = 5
+    n_steering: int = 2
     percents: tuple[int, ...] = (1, 2, 5, 10)
     committee: tuple[str, ...] | None = None
+
+    def splits_of(self, title: str) -> range:
+        """Return the numbers of the splits of a problem."""
+        return range(self.n_steering if data.is_steering(title) else self.n_splits)
 
     def certifiable(self, y: Ints) -> list[Request]:
         """List the requests that some split of the given samples can certify."""
@@ -108,7 +115,6 @@ class Plan:
 
 QUICK = Plan(
     ("sonar", "ripley_train"),
-    n_splits=2,
     percents=(5, 10),
     committee=("logistic", "svm", "qda"),
 )
@@ -249,6 +255,6 @@ def train_all(plan: Plan, seed: int, kind: str, folder: Path, n_jobs: int) -> It
     jobs = [
         delayed(train_job)(title, seed + split, plan, kind, folder)
         for title in smallest_first
-        for split in range(plan.n_splits)
+        for split in plan.splits_of(title)
     ]
     yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)

@@ -13,7 +13,7 @@ from experiments.split.trainings import FRACTIONS, Plan, Request, Training
 from experiments.steer import findings
 from experiments.steer.guarantees import ACCEPTED, MARGRAVE, Outcome
 
-PLAN = Plan(("ripley_train",), n_splits=1, percents=(10,), committee=("logistic", "qda"))
+PLAN = Plan(("ripley_train",), n_steering=1, percents=(10,), committee=("logistic", "qda"))
 
 
 def bold(text):
@@ -105,7 +105,7 @@ class TestTrainings:
         assert complete.incomplete == []
         more = replace(PLAN, titles=("ripley_train", "sonar"))
         assert Results.of(more, 0, store, n_jobs=1).incomplete == ["sonar"]
-        assert not Results.of(replace(PLAN, n_splits=2), 0, store, n_jobs=1).cases
+        assert not Results.of(replace(PLAN, n_steering=2), 0, store, n_jobs=1).cases
 
     def test_a_fixed_split_sets_aside_its_fraction_of_each_class(self, cases):
         for case in cases:

@@ -7,7 +7,9 @@ There are two routes:
   rejection, one of two thresholds, or how far both are from a centre. As it grows, each sample
   changes once between being counted by a bound and not, so each bound allows all numbers on one
   side of an order statistic. Of bounds on the same side only the strictest can be violated first:
-  each side gets one half of the error probability δ, or all of it if there is no other side.
+  each side gets one half of the error probability δ, or all of it if there is no other side. If
+  only one of two thresholds is set and rejecting is limited, the test of rejecting gets a part of
+  its own, because another decision, without rejection, follows its failure.
 - *A tested path*, for all preferences. Decisions that the tuning set determined are tested one
   after another until the first one fails (Learn then Test, Angelopoulos et al., 2021). A decision
   passes if every bound passes at the full δ. The tests need no correction for several bounds,
@@ -127,12 +129,23 @@ class Plan:
 
     @property
     def n_parts(self) -> int:
-        """The number of parts of the error probability: 2 if bounds are on both sides, else 1."""
+        """The number of parts of the error probability, for order statistics.
+
+        If one number determines the decision, there are at most two parts: one for the bounds that
+        limit it from below, one for those that limit it from above. If only one of two thresholds
+        is set, a decision that rejects too many samples is replaced by one that rejects none, so
+        decisions are no longer ordered by how many samples they reject. The bounds on rejecting
+        then have a part of their own.
+        """
         if self.path:
             return 1
         if not self.may_reject:
-            return max(len({side.from_below for side in self.sides}), 1)
-        return max(len({side.widens for side in self.sides}), 1)
+            groups: set[Any] = {side.from_below for side in self.sides}
+        elif self.moving == {0, 1}:
+            groups = {side.widens for side in self.sides}
+        else:
+            groups = {(side.threshold == REJECTING, side.widens) for side in self.sides}
+        return max(len(groups), 1)
 
     def part(self, delta: float) -> float:
         """Return the part of the error probability that each bound gets."""
@@ -335,7 +348,11 @@ def _p_values(
 
 
 def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
-    """Set the thresholds that are nearest to those of the plan, by order statistics."""
+    """Set the thresholds that are nearest to those of the plan, by order statistics.
+
+    If both thresholds are set and too many samples may be rejected, there is no certificate. If
+    one is set, nothing is rejected then: :attr:`Plan.n_parts` accounts for this second decision.
+    """
     decision = plan.decision
     if not isinstance(decision, Threshold):
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
@@ -396,8 +413,8 @@ def _test_rejecting(
 ) -> NDArray[np.bool_]:
     """Test whether few enough samples are between two thresholds.
 
-    The samples determine the band that they test. This is valid because all bands that may be
-    tested contain each other: of those that reject too many, only the narrowest has to fail.
+    The samples determine the band that they test. This is valid because of any two bands that may
+    be tested one contains the other: of those that reject too many, only the narrowest has to fail.
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
     passed = np.ones(len(low), dtype=bool)

@@ -18,8 +18,9 @@ There are two routes:
   set, so the last one that passes is certified.
 
 Where both are possible, certification is simulated on samples that are drawn from the tuning set,
-and the route with the better expected outcome is planned. The certification set is not used for
-this, except for its class sizes.
+and the route with the better expected outcome is planned. Of the certification set, planning uses
+the class sizes; if a bound counts samples of several classes together, the class sizes are part of
+what is tested, and planning uses only their sum.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from margrave.steer._order_statistic import (
     fewest_sufficient,
     find_sides,
     forbids_rejecting,
+    is_trivial,
     largest_allowed_count,
     p_value,
 )
@@ -86,9 +88,8 @@ class Plan:
     decision : Decision
         A decision for the tuning set, which order statistics change as little as possible.
     path : tuple of Decision
-        The decisions to test one after another, the safest first; empty for order statistics.
-    values : tuple of (int, int)
-        The errors and the rejected samples of these decisions on the tuning set.
+        The decisions to test one after another, the safest first; each is better on the tuning set
+        than all before it. Empty for order statistics.
     """
 
     preference: Preference
@@ -96,7 +97,6 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
-    values: tuple[tuple[int, int], ...] = ()
 
     @property
     def route(self) -> str:
@@ -310,22 +310,18 @@ def simulate(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Out
 
 
 def _test_path(plan: Plan, draws: Draws, delta: float) -> Outcomes:
-    """Test the decisions one after another; of those before the first failure, take the best."""
+    """Test the decisions one after another; take the last one before the first failure."""
     k, cells, n_draws = len(plan.classes), plan.cells(), len(draws.counts)
     passing, n_passed = np.ones(n_draws, dtype=bool), np.zeros(n_draws, dtype=np.int64)
-    decisions = [plan.path[0]] * n_draws
-    matrices, best = draws.tabulate(plan.path[0].predict(draws.scores), k), plan.values[0]
-    for decision, value in zip(plan.path, plan.values, strict=True):
+    matrices = draws.tabulate(plan.path[0].predict(draws.scores), k)
+    for decision in plan.path:
         found = draws.tabulate(decision.predict(draws.scores), k)
         passing = passing & (_p_values(cells, decision.rejects, found) <= delta)
         if not passing.any():
             break
         n_passed += passing
-        if value < best:
-            best = value
-            matrices[passing] = found[passing]
-            for at in np.flatnonzero(passing):
-                decisions[at] = decision
+        matrices[passing] = found[passing]
+    decisions = [plan.path[max(n - 1, 0)] for n in n_passed.tolist()]
     return Outcomes(n_passed > 0, matrices, decisions, np.minimum(n_passed + 1, len(plan.path)))
 
 
@@ -453,6 +449,7 @@ def make_plan(
     """
     empty = objective.matrix(objective.codes)
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
+    sizes = _planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
     if sides is None:
         return _plan_path(plan, scores, objective, sizes)
@@ -464,6 +461,23 @@ def make_plan(
     tested = _plan_path(replace(plan, decision=decision), scores, objective, sizes)
     values = [simulate(one, tuning, sizes, delta).value for one in (plan, tested)]
     return tested if values[1] > values[0] + _CLEARLY else plan
+
+
+def _planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
+    """Return class sizes to plan with, which no test of the certification set is about.
+
+    If a bound counts samples of several classes together, these are the number of all samples
+    times the class proportions of the tuning set, else the class sizes of the certification set.
+    """
+    together = any(
+        base.any(axis=1).sum() > 1
+        for bound, _, base in plan.cells()
+        if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
+    )
+    if not together:
+        return sizes
+    tuned = objective.matrix(objective.codes).counts.sum(axis=1)
+    return np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1).astype(np.int64)
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:
@@ -513,11 +527,7 @@ def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) ->
     for at in order.tolist():
         if not kept or values[at] < values[kept[-1]]:
             kept.append(at)
-    return replace(
-        plan,
-        path=tuple(decisions[at] for at in kept),
-        values=tuple((values[at][0], values[at][1]) for at in kept),
-    )
+    return replace(plan, path=tuple(decisions[at] for at in kept))
 
 
 def _band_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:

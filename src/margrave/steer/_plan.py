@@ -15,8 +15,9 @@ There are two routes:
   set, so the last one that passes is certified.
 
 Where both are possible, certification is simulated on samples that are drawn from the tuning set,
-and the route with the better expected outcome is planned. The certification set is not used for
-this, except for its class sizes.
+and the route with the better expected outcome is planned. Of the certification set, planning uses
+the class sizes; if a bound counts samples of several classes together, the class sizes are part of
+what is tested, and planning uses only their sum.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from margrave.steer._order_statistic import (
     fewest_sufficient,
     find_sides,
     forbids_rejecting,
+    is_trivial,
     largest_allowed_count,
     p_value,
 )
@@ -83,9 +85,8 @@ class Plan:
     decision : Decision
         A decision for the tuning set, which order statistics change as little as possible.
     path : tuple of Decision
-        The decisions to test one after another, the safest first; empty for order statistics.
-    values : tuple of (int, int)
-        The errors and the rejected samples of these decisions on the tuning set.
+        The decisions to test one after another, the safest first; each is better on the tuning set
+        than all before it. Empty for order statistics.
     """
 
     preference: Preference
@@ -93,7 +94,6 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
-    values: tuple[tuple[int, int], ...] = ()
 
     @property
     def route(self) -> str:
@@ -297,22 +297,18 @@ def simulate(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Out
 
 
 def _test_path(plan: Plan, draws: Draws, delta: float) -> Outcomes:
-    """Test the decisions one after another; of those before the first failure, take the best."""
+    """Test the decisions one after another; take the last one before the first failure."""
     k, cells, n_draws = len(plan.classes), plan.cells(), len(draws.counts)
     passing, n_passed = np.ones(n_draws, dtype=bool), np.zeros(n_draws, dtype=np.int64)
-    decisions = [plan.path[0]] * n_draws
-    matrices, best = draws.tabulate(plan.path[0].predict(draws.scores), k), plan.values[0]
-    for decision, value in zip(plan.path, plan.values, strict=True):
+    matrices = draws.tabulate(plan.path[0].predict(draws.scores), k)
+    for decision in plan.path:
         found = draws.tabulate(decision.predict(draws.scores), k)
         passing = passing & (_p_values(cells, decision.rejects, found) <= delta)
         if not passing.any():
             break
         n_passed += passing
-        if value < best:
-            best = value
-            matrices[passing] = found[passing]
-            for at in np.flatnonzero(passing):
-                decisions[at] = decision
+        matrices[passing] = found[passing]
+    decisions = [plan.path[max(n - 1, 0)] for n in n_passed.tolist()]
     return Outcomes(n_passed > 0, matrices, decisions, np.minimum(n_passed + 1, len(plan.path)))
 
 
@@ -335,7 +331,11 @@ def _p_values(
 
 
 def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
-    """Set the thresholds that are nearest to those of the plan, by order statistics."""
+    """Set the thresholds that are nearest to those of the plan, by order statistics.
+
+    If both thresholds are set and too many samples may be rejected, there is no certificate. If
+    one is set, nothing is rejected then: :attr:`Plan.n_parts` accounts for this second decision.
+    """
     decision = plan.decision
     if not isinstance(decision, Threshold):
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
@@ -391,11 +391,20 @@ def _test_rejecting(
 
     The samples determine the band that they test. If one threshold is fixed, the test is valid
     because all bands contain each other: of those that reject too many, only the narrowest has to
-    fail. If both move, each is an order statistic of one class. Given these, the other samples are
-    still independent, about as many are between them as of new samples, and the two themselves are
-    counted as well, so that the test is a little too strict.
+    fail. If both move, the errors that they leave count as rejected too. Then the test is valid
+    whatever the thresholds are: each is an order statistic of one class, given which the samples
+    of the class on the side of the band are still independent, and between the thresholds with at
+    least the probability that a new sample has.
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
+    if plan.moving == {0, 1}:
+        for side in plan.sides:
+            beyond = {
+                0: draws.scores <= low[:, None],
+                1: draws.scores > high[:, None],
+            }.get(side.threshold)
+            if beyond is not None:
+                inside |= beyond & side.rows[draws.codes]
     passed = np.ones(len(low), dtype=bool)
     for side in plan.sides:
         if side.threshold == REJECTING:
@@ -432,8 +441,9 @@ def make_plan(
     """
     empty = objective.matrix(objective.codes)
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
+    sizes = _planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
-    if sides is None:
+    if sides is None or (plan.moving == {0, 1} and plan.may_reject and not _are_opposite(sides)):
         return _plan_path(plan, scores, objective, sizes)
     tuning = TuningScores.of(scores, objective)
     if plan.may_reject:
@@ -443,6 +453,40 @@ def make_plan(
     tested = _plan_path(replace(plan, decision=decision), scores, objective, sizes)
     values = [simulate(one, tuning, sizes, delta).value for one in (plan, tested)]
     return tested if values[1] > values[0] + _CLEARLY else plan
+
+
+def _are_opposite(sides: list[Side]) -> bool:
+    """Whether one class limits the lower threshold from above, and the other the upper one."""
+    kinds = {
+        (side.threshold, side.from_below, *side.rows.tolist())
+        for side in sides
+        if side.threshold != REJECTING
+    }
+    thresholds, rows = [kind[0] for kind in kinds], [sum(kind[2:]) for kind in kinds]
+    return (
+        sorted(thresholds) == [0, 1]
+        and rows == [1, 1]
+        and len({kind[2:] for kind in kinds}) == 2
+        and all(bool(threshold) == from_below for threshold, from_below, *_ in kinds)
+    )
+
+
+def _planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
+    """Return class sizes to plan with, which no test of the certification set is about.
+
+    If a bound counts samples of several classes together, these are the number of all samples
+    times the class proportions of the tuning set, else the class sizes of the certification set.
+    """
+    together = any(
+        base.any(axis=1).sum() > 1
+        for bound, _, base in plan.cells()
+        if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
+    )
+    if not together:
+        return sizes
+    tuned = objective.matrix(objective.codes).counts.sum(axis=1)
+    planned: Ints = np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1).astype(np.int64)
+    return planned
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:
@@ -492,11 +536,7 @@ def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) ->
     for at in order.tolist():
         if not kept or values[at] < values[kept[-1]]:
             kept.append(at)
-    return replace(
-        plan,
-        path=tuple(decisions[at] for at in kept),
-        values=tuple((values[at][0], values[at][1]) for at in kept),
-    )
+    return replace(plan, path=tuple(decisions[at] for at in kept))
 
 
 def _band_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:

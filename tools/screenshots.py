@@ -44,6 +44,14 @@ def press(page: Page, name: str, shown: str) -> None:
     page.wait_for_load_state("networkidle")
 
 
+def plan(browser: Browser, url: str) -> None:
+    """Choose a table for a new dialog, and state a guarantee, for which the split is planned."""
+    page = shot(browser, url, "start", ".parts-bar", HIGH)
+    page.get_by_label("Planned guarantee").fill("fp <= 2%")
+    page.wait_for_selector(".planned-facts")
+    page.screenshot(path=IMAGES / "studio-start.png")
+
+
 def steer(browser: Browser, url: str) -> None:
     """Hold the dialog of the tutorial: a limit, one limit too many, back, and a certificate."""
     page = shot(browser, f"{url}/frontier", "matrix", "canvas", WIDE)
@@ -58,6 +66,8 @@ def steer(browser: Browser, url: str) -> None:
     press(page, "Go back", ".trail-line-here [data-step='1']")
     shot(browser, f"{url}/frontier", "frontier", "canvas").close()
     page.goto(f"{url}/certify")
+    page.wait_for_selector(".foreseen-matrices")
+    page.screenshot(path=IMAGES / "studio-expected.png")
     press(page, "Certify this model", "text=Use it and certify")
     press(page, "Use it and certify", ".certificate-sheet")
     page.screenshot(path=IMAGES / "studio-certify.png")
@@ -74,7 +84,7 @@ def main() -> int:
         wait_for_job(client, begun["job"])
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-            shot(browser, f"{base}#/new/{table}", "start", ".parts-bar")
+            plan(browser, f"{base}#/new/{table}")
             program = f"{base}#/d/{begun['dialog']['id']}/program"
             shot(browser, program, "program", "svg [role=button], svg [tabindex]")
             steer(browser, f"{base}#/d/{path.rsplit('/', 1)[1]}")

@@ -276,7 +276,8 @@ class SplitOption:
         Empty for guarantees that are not limits on rates within a class.
     recall : float
         The expected recall of the class without a limit; with limits on both classes, and for other
-        guarantees, the mean recall of all classes. A refused guarantee counts as 0.
+        guarantees, the mean recall of all classes. A refused guarantee counts as 0. It is that of a
+        logistic regression; a committee is usually better.
 
     Examples
     --------
@@ -374,8 +375,9 @@ class SplitPlan:
         if any(allowed < 0 for allowed in self.chosen.allowed_errors.values()):
             return "\n".join([*lines, "There are too few samples: it cannot be certified."])
         lines += [
-            f"Expected recall: {self.chosen.recall:.1%}; the guarantee costs {100 * self.cost:.1f} "
-            f"points, and 100 more rows would add {100 * self.gain_of_more_rows:.1f}."
+            f"Expected recall of a logistic regression: {self.chosen.recall:.1%}; the guarantee "
+            f"costs {100 * self.cost:.1f} points, and 100 more rows would add "
+            f"{100 * self.gain_of_more_rows:.1f}. A committee is usually better."
         ]
         limited = list(self.chosen.allowed_errors)
         rows = [

@@ -489,7 +489,7 @@ def _planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
     if not together:
         return sizes
     tuned = objective.matrix(objective.codes).counts.sum(axis=1)
-    return np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1).astype(np.int64)
+    return np.asarray(np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1), dtype=np.int64)
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:

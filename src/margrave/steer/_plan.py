@@ -23,7 +23,7 @@ what is tested, and planning uses only their sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -204,11 +204,14 @@ class TuningScores:
         The scores and the true classes.
     counts : ndarray
         How many samples each entry stands for.
+    drawn : dict
+        The sets that were drawn, by their class sizes. Drawing takes most of a simulation's time.
     """
 
     scores: Floats
     codes: Codes
     counts: Ints
+    drawn: dict[tuple[int, ...], Draws] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scores: Floats, objective: Objective) -> TuningScores:
@@ -228,15 +231,21 @@ class TuningScores:
         The tuning set is only a sample itself. So each set is drawn with probabilities of its own,
         as those of a population would be given the tuning set (the Bayesian bootstrap).
         """
+        key = tuple(sizes.tolist())
+        if key not in self.drawn:
+            self.drawn[key] = Draws(self.scores, self.codes, self._count_draws(key))
+        return self.drawn[key]
+
+    def _count_draws(self, sizes: tuple[int, ...]) -> Floats:
         rng = np.random.default_rng(0)
         counts = np.zeros((N_DRAWS, len(self.codes)))
-        for c, n in enumerate(sizes.tolist()):
+        for c, n in enumerate(sizes):
             at = np.flatnonzero(self.codes == c)
             if len(at):
                 chance = rng.standard_gamma(self.counts[at], (N_DRAWS, len(at)))
                 chance /= chance.sum(axis=1, keepdims=True)
                 counts[:, at] = rng.multinomial(n, chance)
-        return Draws(self.scores, self.codes, counts)
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,6 +430,7 @@ def make_plan(
     objective: Objective,
     sizes: Ints,
     delta: float,
+    tuning: TuningScores | None = None,
 ) -> Plan:
     """Choose the route and the decisions so that the expected outcome is best.
 
@@ -438,6 +448,8 @@ def make_plan(
         Class sizes of the certification set.
     delta : float
         The error probability of the plan.
+    tuning : TuningScores, optional
+        The same scores for simulations; by default they are made.
     """
     empty = objective.matrix(objective.codes)
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
@@ -445,7 +457,7 @@ def make_plan(
     sides = find_sides(plan.preference, empty)
     if sides is None or (plan.moving == {0, 1} and plan.may_reject and not _are_opposite(sides)):
         return _plan_path(plan, scores, objective, sizes)
-    tuning = TuningScores.of(scores, objective)
+    tuning = TuningScores.of(scores, objective) if tuning is None else tuning
     if plan.may_reject:
         plan = _plan_band(plan, tuning, sizes, delta)
     if plan.n_parts == 1:
@@ -485,8 +497,7 @@ def _planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
     if not together:
         return sizes
     tuned = objective.matrix(objective.codes).counts.sum(axis=1)
-    planned: Ints = np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1).astype(np.int64)
-    return planned
+    return np.asarray(np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1), dtype=np.int64)
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:

@@ -118,7 +118,7 @@ $(VENV)/.deslib: $(VENV)/.run
 	  || echo "DESlib could not be installed: the study of selection goes without it."
 	@touch $@
 
-STUDIES := rank_margin martingale steer mam select scale
+STUDIES := rank_margin martingale steer split mam select scale
 STUDY := $(STUDIES)
 ifneq ($(filter-out $(STUDIES),$(STUDY)),)
 $(error STUDY is one or more of: $(STUDIES))

@@ -8,11 +8,10 @@ from benchmarks.paths import (
     describe,
     draw_samples,
     main,
-    run_once,
+    run_sets,
 )
 from scipy.stats import norm
 
-from margrave.steer import SteeredClassifier
 from margrave.steer._thresholds import Offsets, Threshold
 
 
@@ -39,19 +38,21 @@ def test_samples_are_as_far_apart_as_stated():
     assert X[y == 1].mean() - X[y == 0].mean() == pytest.approx(DISTANCE, abs=0.1)
 
 
-def test_a_refused_run_has_no_matrix_and_a_broken_one_is_counted(monkeypatch):
+def test_a_refused_run_has_no_matrix_and_a_broken_one_is_counted():
     rng = np.random.default_rng(0)
     impossible = Setting("", "fp <= 1%", (50, 50), (50, 50))
-    run = run_once(impossible, Population.of(impossible), rng)
-    assert (run.matrix, run.used_up, run.broken) == (None, False, False)
+    for run in run_sets(impossible, Population.of(impossible), rng, 2):
+        assert (run.matrix, run.used_up, run.broken) == (None, False, False)
     possible = Setting("", "fp <= 20%", (50, 50), (50, 50))
-    monkeypatch.setattr(
-        SteeredClassifier,
-        "decision_",
-        property(lambda _: Threshold(-9.0, -9.0), lambda *_: None),
-        raising=False,
-    )
-    assert run_once(possible, Population.of(possible), rng).broken
+    runs = run_sets(possible, _Harder.of(possible), rng, 2)
+    assert [run.broken for run in runs] == [True, True]
+
+
+class _Harder(Population):
+    """A population in which more than a fifth of the negatives are predicted positive."""
+
+    def matrix(self, decision):
+        return np.array([[0.2, 0.3, 0.0], [0.1, 0.4, 0.0]])
 
 
 def test_the_table_has_a_row_for_each_setting(capsys, monkeypatch):
@@ -59,5 +60,5 @@ def test_the_table_has_a_row_for_each_setting(capsys, monkeypatch):
     assert main(["--runs", "2"]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     assert len(rows) == 3
-    assert {row.count("|") for row in rows} == {8}
+    assert {row.count("|") for row in rows} == {9}
     assert describe(SETTINGS[0], 2, 0) == rows[1]

@@ -7,7 +7,13 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from margrave import Preference
-from margrave.steer import Dialog, ExpectedCertificate, GuaranteeError, SteeredClassifier
+from margrave.steer import (
+    Dialog,
+    ExpectedCertificate,
+    GuaranteeError,
+    Ledger,
+    SteeredClassifier,
+)
 
 
 class Scores(ClassifierMixin, BaseEstimator):
@@ -182,6 +188,32 @@ class TestNothingIsUsed:
         with pytest.raises(GuaranteeError) as caught:
             asked("fp <= 10%").expected_certificate()
         assert caught.value.code == "no_certification_set"
+
+    def test_without_a_class(self):
+        X, y = draw(100, 0, 1)
+        with pytest.raises(GuaranteeError) as caught:
+            asked("fp <= 10%").expected_certificate(X, y)
+        assert caught.value.code == "too_few_samples"
+
+    def test_a_refusal_that_is_known_beforehand_opens_no_use(self):
+        class Recorder(Ledger):
+            n_uses = 0
+
+            def use(self, *args, **kwargs):
+                self.n_uses += 1
+                return super().use(*args, **kwargs)
+
+        ledger = Recorder()
+        X, y = draw(600, 600, 3)
+        dialog = Dialog.from_data(X, y, committee="logistic", random_state=0, ledger=ledger)
+        dialog.prefer("fp <= 4%, fn <= 4%", strategies=["move"])
+        with pytest.raises(GuaranteeError) as caught:
+            dialog.accept()
+        assert not caught.value.used_up
+        assert ledger.n_uses == 0
+        dialog.prefer("fp <= 30%", strategies=["move"])
+        dialog.accept()
+        assert ledger.n_uses == 1
 
     @pytest.mark.parametrize("confidence", [0, 1, "0.9", None])
     def test_what_is_no_confidence(self, confidence):

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from margrave.confusion import PreferenceError
-from margrave.steer import Dialog
+from margrave.steer import Dialog, SplitError
 
 DELTA = 0.05
 
@@ -63,7 +63,7 @@ class TestTheSizes:
         plan = plan_of(X, y, "fp <= 5%")
         assert plan.chosen.recall == 0
         assert plan.chosen.allowed_errors == {"neg": -1}
-        assert "too few" in str(plan)
+        assert len(str(plan).splitlines()) == 2  # no options to show
 
     def test_two_limits_set_aside_both_classes(self):
         X, y = normal_table(600, 600, distance=4.0)
@@ -132,7 +132,7 @@ class TestTheExpectedRecall:
             model = dialog.accept()
             recalls.append(np.mean(model.predict(X_new[y_new == "pos"]) == "pos"))
             expected.append(dialog.plan().chosen.recall)
-        assert np.mean(recalls) == pytest.approx(np.mean(expected), abs=0.08)
+        assert np.mean(recalls) == pytest.approx(np.mean(expected), abs=0.05)
 
     def test_more_rows_and_no_guarantee_would_be_better(self):
         X, y = normal_table(200, 200)
@@ -154,19 +154,21 @@ class TestTheExpectedRecall:
     def test_a_plan_is_shown_with_its_options(self):
         X, y = normal_table(200, 200)
         plan = plan_of(X, y, "fp <= 5%")
-        record, shown = plan.to_dict(), str(plan)
-        assert len(record["options"]) == len(plan.options) == shown.count("%\n") + shown.count("<-")
+        record = plan.to_dict()
+        assert len(record["options"]) == len(plan.options) == len(str(plan).splitlines()) - 3
         assert record["chosen"] in record["options"]
 
 
 class TestTheRows:
-    def test_the_certification_set_does_not_influence_the_plan(self):
-        X, y = normal_table(300, 300)
-        dialog = Dialog.from_data(X, y, committee="logistic", guarantee="fp <= 5%", random_state=0)
+    @pytest.mark.parametrize("guarantee", ["fp <= 5%", "precision >= 80%"])
+    def test_the_largest_set_that_may_be_set_aside_does_not_influence_the_plan(self, guarantee):
+        # Where the curve is steep, the set is small; where the sets are the largest ones, the rows
+        # outside are the ones that the plan is made on.
+        X, y = normal_table(300, 300, n_features=1)
+        dialog = Dialog.from_data(X, y, committee="logistic", guarantee=guarantee, random_state=0)
         used = np.isin(np.arange(len(y)), dialog.rows().at)
         changed = np.where(used[:, None], X, 100 * X)
-        assert 59 < (~used).sum() < 300
-        assert plan_of(changed, y, "fp <= 5%").options == dialog.plan().options
+        assert plan_of(changed, y, guarantee).options == dialog.plan().options
 
     def test_the_dialog_uses_the_planned_numbers(self):
         X, y = normal_table(300, 300)
@@ -219,3 +221,63 @@ class TestTheRows:
         model = make_pipeline(CountVectorizer(), LogisticRegression())
         dialog = Dialog.from_data(texts, y, committee=model, guarantee="fp <= 10%", random_state=0)
         assert dialog.sizes.certify_by_class == dialog.plan().chosen.certify_by_class
+
+
+class TestEdges:
+    def test_a_limit_that_cannot_be_violated_is_ignored(self):
+        X, y = normal_table(200, 200)
+        guarantee = "fp <= 10%, rejected <= 100%"
+        dialog = Dialog.from_data(X, y, committee="logistic", guarantee=guarantee, random_state=0)
+        assert dialog.prefer(guarantee).met
+
+    def test_counts_are_not_planned_because_the_split_changes_their_meaning(self):
+        X, y = normal_table(300, 300)
+        sizes = Dialog.plan_split(X, y, guarantee="fp <= 5", random_state=0)
+        assert sizes.plan is None
+        assert sizes.certify_by_class["neg"] == sizes.certify_by_class["pos"]
+
+    def test_a_low_confidence(self):
+        X, y = normal_table(300, 300)
+        for confidence in (0.1, 0.3, 0.5):
+            plan = plan_of(X, y, "fp <= 5%", confidence=confidence)
+            for option in plan.options:
+                n, allowed = option.certify_by_class["neg"], option.allowed_errors["neg"]
+                assert binom.cdf(allowed, n, 0.05) <= 1 - confidence
+                assert n == allowed + 1 or binom.cdf(allowed, n - 1, 0.05) > 1 - confidence
+
+    @pytest.mark.parametrize("guarantee", ["fp <= 10%", "alarms <= 60%"])
+    def test_few_groups(self, guarantee):
+        X, y = normal_table(200, 200)
+        groups = np.random.default_rng(0).integers(0, 4, len(y))
+        sizes = Dialog.plan_split(X, y, guarantee=guarantee, groups=groups, random_state=0)
+        assert 1 <= sizes.certify <= 3
+
+    @pytest.mark.parametrize("guarantee", ["fp <= 10%", "alarms <= 60%"])
+    @pytest.mark.parametrize("n_times", [4, 6])
+    def test_few_times(self, guarantee, n_times):
+        X, y = normal_table(200, 200)
+        time = np.random.default_rng(0).integers(0, n_times, len(y))
+        sizes = Dialog.plan_split(X, y, guarantee=guarantee, time=time, random_state=0)
+        assert sizes.train >= 60
+        assert sizes.certify == sum(sizes.certify_by_class.values())
+        if sizes.plan is not None:
+            assert sizes.certify_by_class == sizes.plan.chosen.certify_by_class
+
+    def test_a_class_that_is_only_in_the_latest_samples_is_refused(self):
+        X, y = normal_table(200, 60)
+        order = np.argsort(y, kind="stable")
+        with pytest.raises(SplitError):
+            Dialog.plan_split(
+                X[order], y[order], guarantee="fp <= 10%", time=np.arange(len(y)), random_state=0
+            )
+
+    def test_copies_of_all_rows_with_a_time_are_refused(self):
+        X, y = normal_table(100, 100)
+        with pytest.raises(SplitError):
+            Dialog.plan_split(
+                np.tile(X, (2, 1)),
+                np.tile(y, 2),
+                guarantee="fp <= 10%",
+                time=np.arange(2 * len(y)),
+                random_state=0,
+            )

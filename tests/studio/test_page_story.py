@@ -712,12 +712,12 @@ def test_the_nearest_limits_can_be_requested(show, user, mails_table):
 
 
 def test_a_refusal_is_shown_once(show, user, mails_table):
-    dialog = trained(user, mails_table, "fp <= 12%, fn <= 18%")
+    dialog = trained(user, mails_table, "fp <= 20%, fn <= 30%")
     page = show(f"#/d/{dialog}/certify")
     button(page, Name.ACCEPT).click()
     button(page, Name.CONFIRM).click()
     reason = alert(page).locator(".notice-text")
-    expect(reason).to_contain_text(whole("18%"), timeout=LONG)
+    expect(reason).to_contain_text(whole("30%"), timeout=LONG)
     at_step(page, 1)
     expect(page.get_by_role("main").get_by_text(reason.inner_text().strip())).to_have_count(1)
     offer = panel(page, CERTIFY).locator(".offer .notice")

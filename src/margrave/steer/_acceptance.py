@@ -141,6 +141,7 @@ class Acceptances:
                 delta=1 - confidence,
                 reserve=reserve,
             ),
+            part=lambda name: self._part(rows, name, 1 - confidence, reserve),
         )
         model = certified_model(
             certified,
@@ -195,6 +196,13 @@ class Acceptances:
                 code="no_preference",
             )
         return reply.preference, *self._certification_set(data, X, y)
+
+    def _part(self, rows: RowSample, name: str, delta: float, reserve: bool) -> float:
+        """Return what a request may use: the same as before, if it is the same request."""
+        account = self.ledger.account(rows, delta)
+        if account.has(name):
+            return account.grant(name).part
+        return account.next_part(delta, reserve)
 
     def _known(
         self, step: int, certification_set: CertificationSet, confidence: float

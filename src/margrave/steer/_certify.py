@@ -43,7 +43,7 @@ from margrave.steer._row_hashes import (
     warn_of_near_copies,
 )
 from margrave.steer._scorer import Scorer
-from margrave.steer._thresholds import Decision, Threshold
+from margrave.steer._thresholds import Decision, Offsets, Threshold
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
 
 
@@ -107,14 +107,14 @@ def class_sizes(plan: Plan, codes: Codes) -> Ints:
 def _choose_samples(plan: Plan, scores: Floats, codes: Codes, delta: float) -> NDArray[np.bool_]:
     """Choose which samples to use: all, or fewer of a class where more make it only stricter.
 
-    The choice is random, and the same for the same samples in any order. It must not depend on the
-    scores in any other way.
+    The choice is pseudo-random. It is a function of the set of samples, whatever their order, so
+    that a new order of the rows is no second attempt.
     """
     used = np.ones(len(codes), dtype=bool)
     numbers = plan.limited_sizes(class_sizes(plan, codes), delta)
     if numbers:
-        columns = [codes, *np.round(scores, _DIGITS).reshape(len(codes), -1).T]
-        order = np.lexsort(columns)
+        # By the rounded scores, then by class; the exact scores order the samples that are left.
+        order = np.lexsort([scores, codes, _round_like(scores, scores)])
         rng = np.random.default_rng(int(fingerprint(scores, codes), 16))
         order = order[rng.permutation(len(order))]
         for rows, n in numbers:
@@ -166,7 +166,7 @@ def _describe_too_few(bound: Bound, limit: float, n: int, of: str, delta: float,
 
 PROPORTIONS_DIFFER = "the class proportions of the certification set differ from those of the data"
 """The start of a note that is about one certification set, and not about later ones."""
-_DIGITS = 6  # more digits may depend on the other samples of the same call
+_DIGITS = 6  # of the largest score; more digits may depend on the other samples of the same call
 
 
 def check_confidence(confidence: Any, owner: str) -> None:
@@ -183,8 +183,17 @@ def check_confidence(confidence: Any, owner: str) -> None:
 
 def fingerprint(scores: Floats, codes: Codes) -> str:
     """Return a hash of the scores and classes of some samples, whatever their order."""
-    rows = np.round(np.column_stack([scores.reshape(len(codes), -1), codes]), _DIGITS)
+    rows = np.column_stack([_round_like(scores, scores).reshape(len(codes), -1), codes])
     return str(joblib.hash(rows[np.lexsort(rows.T)]))
+
+
+def _round_like(values: Floats, scores: Floats) -> Floats:
+    """Round values to so many digits of the largest score."""
+    largest = np.max(np.abs(scores), initial=0.0, where=np.isfinite(scores))
+    mantissa, exponent = np.frexp(largest)
+    exponent += mantissa > 1 - 1e-9  # a power of two is on the same side, whatever the rounding
+    rounded = np.round(np.ldexp(values, -exponent), _DIGITS)
+    return np.asarray(np.ldexp(rounded, exponent) + 0.0)  # no negative zeros
 
 
 def issue_certificate(
@@ -333,7 +342,13 @@ class Prospect:
             The error probability that the certificate may use.
         nearest_below : float, default=0.5
             The probability below which the nearest preference is searched for.
+
+        Raises
+        ------
+        GuaranteeError
+            If a class has no samples, or if every model meets the preference.
         """
+        _check_contents(self.plan, self.sizes)
         scores, objective = self.candidate.scores, self.data.objective(self.wanted)
         tuning = TuningScores.of(scores, objective)
         matrix = self.data.matrix(self.candidate.predictions)
@@ -503,6 +518,7 @@ def certify(
     *,
     confidence: float,
     use: Callable[[str], AbstractContextManager[Grant]] | None = None,
+    part: Callable[[str], float] | None = None,
 ) -> Certified:
     """Certify a candidate: set its decision on the certification set.
 
@@ -522,13 +538,16 @@ def certify(
         Called with the name of the request. It returns a context manager, entered for as long as
         the labels of the certification set are used, that gives what the certificate may use. By
         default this is the whole error probability.
+    part : callable, optional
+        Called with the name of the request before `use` is. It returns the error probability that
+        the certificate will be able to use; by default the whole.
     """
     X, codes = certification_set.X.X, certification_set.codes
     prospect = Prospect.of(wanted, candidate, data, codes, confidence)
     plan, scores = prospect.plan, candidate.scorer.score_encoded(X)
     name = name_request(plan, scores, codes, confidence)
+    expected = prospect.check(1 - confidence if part is None else part(name))
     with nullcontext(Grant(1 - confidence)) if use is None else use(name) as grant:
-        expected = prospect.check(grant.part)
         decision, certificate = issue_certificate(
             plan,
             scores,
@@ -553,17 +572,25 @@ def name_request(plan: Plan, scores: Floats, codes: Codes, confidence: float) ->
     """Return a name that requests share if the same tests are made on the same samples.
 
     These are determined by the scores and classes of the certification set, by the preference with
-    its positive class and the confidence, and by the plan: the tested path, for which its values on
-    the tuning set stand, or the fixed thresholds of a decision that rejects. Without rejection,
-    order statistics guarantee the same for all thresholds that they allow.
+    its positive class and the confidence, and by the plan: the decisions of the tested path, or the
+    decision from which order statistics set one that rejects. Without rejection, order statistics
+    guarantee the same for all thresholds that they allow.
     """
     samples = fingerprint(scores, codes)
     positive = None if plan.positive is None else plan.classes.index(plan.positive)
     wanted = (str(plan.preference), positive, round(confidence, 9))
-    tests: Any = plan.values
-    if not plan.path and plan.may_reject and isinstance(plan.decision, Threshold):
-        tests = tuple(round(one, _DIGITS) for one in (plan.decision.low, plan.decision.high))
+    decisions = plan.path or ((plan.decision,) if plan.may_reject else ())
+    tests = [_round_like(_numbers(one), scores).tolist() for one in decisions]
     return str(joblib.hash((samples, *wanted, tests)))
+
+
+def _numbers(decision: Decision) -> Floats:
+    """Return the numbers that determine a decision."""
+    if isinstance(decision, Threshold):
+        return np.array([decision.low, decision.high])
+    if isinstance(decision, Offsets):
+        return np.append(decision.offset, decision.doubt)
+    raise TypeError(f"A plan needs thresholds or offsets; got {decision!r}.")
 
 
 def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float = 0.0) -> int:

@@ -36,7 +36,7 @@ from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Account, Ledger, RowSample
-from margrave.steer._order_statistic import forbids_rejecting
+from margrave.steer._order_statistic import forbids_rejecting, is_trivial
 from margrave.steer._planned_split import SplitPlan
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Reply, dialog_html
@@ -1747,9 +1747,11 @@ def _without(state: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _are_within_classes(preference: Preference, matrix: Confusion) -> bool:
-    """Whether each bound limits a rate within one true class, or forbids rejecting."""
+    """Whether no bound that can be violated depends on the class proportions."""
     return all(
-        forbids_rejecting(bound) or bound.cells(matrix)[1].any(axis=1).sum() == 1
+        forbids_rejecting(bound)
+        or is_trivial(float(bound.limit), bound.at_most)
+        or bound.cells(matrix)[1].any(axis=1).sum() == 1
         for bound in preference.in_rates(matrix).all_bounds
     )
 

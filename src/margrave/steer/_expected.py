@@ -285,7 +285,7 @@ def find_nearest(
         looser = _loosen(preference, _FACTORS[middle], matrix, sizes, delta)
         wanted = replace(objective, preference=looser)
         best = best_rejecting_decision if looser.allows_rejecting else best_decision
-        plan = make_plan(looser, best(wanted, scores), scores, wanted, sizes, delta)
+        plan = make_plan(looser, best(wanted, scores), scores, wanted, sizes, delta, tuning)
         if simulate(plan, tuning, sizes, delta).certified.mean() >= _LIKELY:
             enough, found = middle, looser
         else:

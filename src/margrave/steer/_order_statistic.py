@@ -55,14 +55,30 @@ def largest_allowed_count(n: int, limit: float, delta: float) -> int:
     return c
 
 
-def samples_needed(limit: float, delta: float) -> int | None:
-    """Return the number of samples without errors that prove a rate of at most `limit`, or None."""
+def samples_needed(limit: float, delta: float, allowed: int = 0) -> int | None:
+    """Return the fewest samples that prove a rate of at most `limit`; None if no number does.
+
+    Parameters
+    ----------
+    limit : float
+        The limit, as a fraction.
+    delta : float
+        The error probability.
+    allowed : int, default=0
+        The number of errors among these samples.
+    """
     if not 0 < limit < 1:
         return None if limit <= 0 else 0
-    n = max(math.ceil(math.log(delta) / math.log1p(-limit)) - 1, 1)
-    while largest_allowed_count(n, limit, delta) < 0:  # once or twice, because of rounding
-        n += 1
-    return n
+    too_few, enough = allowed, 2 * allowed + 1
+    while binom.cdf(allowed, enough, limit) > delta:
+        too_few, enough = enough, 2 * enough
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if binom.cdf(allowed, middle, limit) > delta:
+            too_few = middle
+        else:
+            enough = middle
+    return enough
 
 
 def fewest_sufficient(n: int, limit: float, delta: float) -> int:
@@ -71,16 +87,7 @@ def fewest_sufficient(n: int, limit: float, delta: float) -> int:
     The allowed count grows in steps: with samples between two steps the threshold is only stricter.
     """
     allowed = largest_allowed_count(n, limit, delta)
-    if allowed < 0 or allowed >= n:
-        return n
-    too_few, enough = allowed, n
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if largest_allowed_count(middle, limit, delta) < allowed:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
+    return n if allowed < 0 or allowed >= n else samples_needed(limit, delta, allowed) or n
 
 
 def smallest_provable_rate(n: int, delta: float) -> float:
@@ -182,11 +189,6 @@ class Side(NamedTuple):
     def limit(self) -> float:
         """The limit on the fraction of samples beyond the threshold."""
         return float(self.bound.limit if self.bound.at_most else 1 - self.bound.limit)
-
-    @property
-    def widens(self) -> bool:
-        """Whether a decision that rejects more samples is safer for this bound."""
-        return self.threshold != REJECTING and (self.threshold == 1) == self.from_below
 
 
 REJECTING = 2

@@ -3,11 +3,10 @@
 There are two routes:
 
 - *Order statistics*, for two classes and rates with a fixed base (``fp``, ``fn``, ``recall``,
-  ``alarms``, ``rejected``, ...). One number determines the decision: the threshold or, with
-  rejection, one of two thresholds, or how far both are from a centre. As it grows, each sample
-  changes once between being counted by a bound and not, so each bound allows all numbers on one
-  side of an order statistic. Of bounds on the same side only the strictest can be violated first:
-  each side gets one half of the error probability δ, or all of it if there is no other side.
+  ``alarms``, ``rejected``, ...). Each bound allows all positions of a threshold on one side of one
+  of the scores. Of several bounds on the same side of the same threshold only the strictest can be
+  violated first, so the error probability δ is divided between sides, not bounds. Rejecting is
+  tested with a part of its own. The decision is the nearest to a fixed one that is allowed.
 - *A tested path*, for all preferences. Decisions that the tuning set determined are tested one
   after another until the first one fails (Learn then Test, Angelopoulos et al., 2021). A decision
   passes if every bound passes at the full δ. The tests need no correction for several bounds,
@@ -16,14 +15,15 @@ There are two routes:
   set, so the last one that passes is certified.
 
 Where both are possible, certification is simulated on samples that are drawn from the tuning set,
-and the route with the better expected outcome is planned. The certification set is not used for
-this, except for its class sizes.
+and the route with the better expected outcome is planned. Of the certification set, planning uses
+the class sizes; if a bound counts samples of several classes together, the class sizes are part of
+what is tested, and planning uses only their sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from margrave.steer._order_statistic import (
     fewest_sufficient,
     find_sides,
     forbids_rejecting,
+    is_trivial,
     largest_allowed_count,
     p_value,
 )
@@ -84,9 +85,8 @@ class Plan:
     decision : Decision
         A decision for the tuning set, which order statistics change as little as possible.
     path : tuple of Decision
-        The decisions to test one after another, the safest first; empty for order statistics.
-    values : tuple of (int, int)
-        The errors and the rejected samples of these decisions on the tuning set.
+        The decisions to test one after another, the safest first; each is better on the tuning set
+        than all before it. Empty for order statistics.
     """
 
     preference: Preference
@@ -94,7 +94,6 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
-    values: tuple[tuple[int, int], ...] = ()
 
     @property
     def route(self) -> str:
@@ -127,12 +126,13 @@ class Plan:
 
     @property
     def n_parts(self) -> int:
-        """The number of parts of the error probability: 2 if bounds are on both sides, else 1."""
+        """The number of parts that the error probability is divided into."""
         if self.path:
             return 1
-        if not self.may_reject:
-            return max(len({side.from_below for side in self.sides}), 1)
-        return max(len({side.widens for side in self.sides}), 1)
+        sides = self.sides
+        if not self.may_reject:  # one threshold, whatever predictions are limited
+            return max(len({side.from_below for side in sides}), 1)
+        return max(len({(side.threshold, side.from_below) for side in sides}), 1)
 
     def part(self, delta: float) -> float:
         """Return the part of the error probability that each bound gets."""
@@ -204,11 +204,14 @@ class TuningScores:
         The scores and the true classes.
     counts : ndarray
         How many samples each entry stands for.
+    drawn : dict
+        The sets that were drawn, by their class sizes. Drawing takes most of a simulation's time.
     """
 
     scores: Floats
     codes: Codes
     counts: Ints
+    drawn: dict[tuple[int, ...], Draws] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scores: Floats, objective: Objective) -> TuningScores:
@@ -228,15 +231,21 @@ class TuningScores:
         The tuning set is only a sample itself. So each set is drawn with probabilities of its own,
         as those of a population would be given the tuning set (the Bayesian bootstrap).
         """
+        key = tuple(sizes.tolist())
+        if key not in self.drawn:
+            self.drawn[key] = Draws(self.scores, self.codes, self._count_draws(key))
+        return self.drawn[key]
+
+    def _count_draws(self, sizes: tuple[int, ...]) -> Floats:
         rng = np.random.default_rng(0)
         counts = np.zeros((N_DRAWS, len(self.codes)))
-        for c, n in enumerate(sizes.tolist()):
+        for c, n in enumerate(sizes):
             at = np.flatnonzero(self.codes == c)
             if len(at):
                 chance = rng.standard_gamma(self.counts[at], (N_DRAWS, len(at)))
                 chance /= chance.sum(axis=1, keepdims=True)
                 counts[:, at] = rng.multinomial(n, chance)
-        return Draws(self.scores, self.codes, counts)
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,22 +306,18 @@ def simulate(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Out
 
 
 def _test_path(plan: Plan, draws: Draws, delta: float) -> Outcomes:
-    """Test the decisions one after another; of those before the first failure, take the best."""
+    """Test the decisions one after another; take the last one before the first failure."""
     k, cells, n_draws = len(plan.classes), plan.cells(), len(draws.counts)
     passing, n_passed = np.ones(n_draws, dtype=bool), np.zeros(n_draws, dtype=np.int64)
-    decisions = [plan.path[0]] * n_draws
-    matrices, best = draws.tabulate(plan.path[0].predict(draws.scores), k), plan.values[0]
-    for decision, value in zip(plan.path, plan.values, strict=True):
+    matrices = draws.tabulate(plan.path[0].predict(draws.scores), k)
+    for decision in plan.path:
         found = draws.tabulate(decision.predict(draws.scores), k)
         passing = passing & (_p_values(cells, decision.rejects, found) <= delta)
         if not passing.any():
             break
         n_passed += passing
-        if value < best:
-            best = value
-            matrices[passing] = found[passing]
-            for at in np.flatnonzero(passing):
-                decisions[at] = decision
+        matrices[passing] = found[passing]
+    decisions = [plan.path[max(n - 1, 0)] for n in n_passed.tolist()]
     return Outcomes(n_passed > 0, matrices, decisions, np.minimum(n_passed + 1, len(plan.path)))
 
 
@@ -335,30 +340,27 @@ def _p_values(
 
 
 def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
-    """Set the thresholds that are nearest to those of the plan, by order statistics."""
+    """Set the thresholds that are nearest to those of the plan, by order statistics.
+
+    If both thresholds are set and too many samples may be rejected, there is no certificate. If
+    one is set, nothing is rejected then: :attr:`Plan.n_parts` accounts for this second decision.
+    """
     decision = plan.decision
     if not isinstance(decision, Threshold):
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
     lowest, highest = _find_limits(plan.sides, draws, part)
-    if not plan.may_reject:
-        smallest, largest = lowest.max(axis=1), highest.min(axis=1)
-        low = high = np.clip(decision.high, smallest, largest)
-        certified = smallest <= largest
-    elif plan.moving == {0, 1}:
-        centre = (decision.low + decision.high) / 2
-        narrowest = np.maximum(lowest[:, 1] - centre, centre - highest[:, 0]).clip(min=0)
-        widest = np.minimum(highest[:, 1] - centre, centre - lowest[:, 0])
-        # At least as wide as the order statistics say, in spite of rounding.
-        low = np.minimum(centre - narrowest, highest[:, 0])
-        high = np.maximum(centre + narrowest, lowest[:, 1])
-        certified = (narrowest <= widest) & _test_rejecting(plan, draws, low, high, part)
-    else:
-        low, high = np.clip([decision.low, decision.high], lowest, highest).T
-        single = low if 0 in plan.moving else high
-        low, high = np.minimum(low, single), np.maximum(high, single)
-        certified = (lowest <= highest).all(axis=1)
-        passed = _test_rejecting(plan, draws, low, high, part)  # else nothing is rejected
-        low, high = np.where(passed, low, single), np.where(passed, high, single)
+    # A single threshold has to be where both may be.
+    smallest, largest = lowest.max(axis=1), highest.min(axis=1)
+    certified = smallest <= largest
+    low = high = np.clip(decision.high, smallest, largest)
+    if plan.may_reject:
+        wide = np.clip([decision.low, decision.high], lowest, highest)
+        allowed = (lowest <= highest).all(axis=1) & (wide[:, 0] < wide[:, 1])
+        allowed &= _test_rejecting(plan, draws, wide[:, 0], wide[:, 1], part)
+        if decision.low == decision.high:  # reject only where a single threshold is not enough
+            allowed &= ~certified
+        low, high = np.where(allowed, wide.T, [low, high])
+        certified |= allowed
     scores = draws.scores
     predictions = np.where(scores > high[:, None], 1, np.where(scores <= low[:, None], 0, -1))
     decisions: list[Decision] = [
@@ -396,10 +398,22 @@ def _test_rejecting(
 ) -> NDArray[np.bool_]:
     """Test whether few enough samples are between two thresholds.
 
-    The samples determine the band that they test. This is valid because all bands that may be
-    tested contain each other: of those that reject too many, only the narrowest has to fail.
+    The samples determine the band that they test. If one threshold is fixed, the test is valid
+    because all bands contain each other: of those that reject too many, only the narrowest has to
+    fail. If both move, the errors that they leave count as rejected too. Then the test is valid
+    whatever the thresholds are: each is an order statistic of one class, given which the samples
+    of the class on the side of the band are still independent, and between the thresholds with at
+    least the probability that a new sample has.
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
+    if plan.moving == {0, 1}:
+        for side in plan.sides:
+            beyond = {
+                0: draws.scores <= low[:, None],
+                1: draws.scores > high[:, None],
+            }.get(side.threshold)
+            if beyond is not None:
+                inside |= beyond & side.rows[draws.codes]
     passed = np.ones(len(low), dtype=bool)
     for side in plan.sides:
         if side.threshold == REJECTING:
@@ -416,6 +430,7 @@ def make_plan(
     objective: Objective,
     sizes: Ints,
     delta: float,
+    tuning: TuningScores | None = None,
 ) -> Plan:
     """Choose the route and the decisions so that the expected outcome is best.
 
@@ -433,13 +448,16 @@ def make_plan(
         Class sizes of the certification set.
     delta : float
         The error probability of the plan.
+    tuning : TuningScores, optional
+        The same scores for simulations; by default they are made.
     """
     empty = objective.matrix(objective.codes)
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
+    sizes = _planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
-    if sides is None:
+    if sides is None or (plan.moving == {0, 1} and plan.may_reject and not _are_opposite(sides)):
         return _plan_path(plan, scores, objective, sizes)
-    tuning = TuningScores.of(scores, objective)
+    tuning = TuningScores.of(scores, objective) if tuning is None else tuning
     if plan.may_reject:
         plan = _plan_band(plan, tuning, sizes, delta)
     if plan.n_parts == 1:
@@ -447,6 +465,39 @@ def make_plan(
     tested = _plan_path(replace(plan, decision=decision), scores, objective, sizes)
     values = [simulate(one, tuning, sizes, delta).value for one in (plan, tested)]
     return tested if values[1] > values[0] + _CLEARLY else plan
+
+
+def _are_opposite(sides: list[Side]) -> bool:
+    """Whether one class limits the lower threshold from above, and the other the upper one."""
+    kinds = {
+        (side.threshold, side.from_below, *side.rows.tolist())
+        for side in sides
+        if side.threshold != REJECTING
+    }
+    thresholds, rows = [kind[0] for kind in kinds], [sum(kind[2:]) for kind in kinds]
+    return (
+        sorted(thresholds) == [0, 1]
+        and rows == [1, 1]
+        and len({kind[2:] for kind in kinds}) == 2
+        and all(bool(threshold) == from_below for threshold, from_below, *_ in kinds)
+    )
+
+
+def _planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
+    """Return class sizes to plan with, which no test of the certification set is about.
+
+    If a bound counts samples of several classes together, these are the number of all samples
+    times the class proportions of the tuning set, else the class sizes of the certification set.
+    """
+    together = any(
+        base.any(axis=1).sum() > 1
+        for bound, _, base in plan.cells()
+        if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
+    )
+    if not together:
+        return sizes
+    tuned = objective.matrix(objective.codes).counts.sum(axis=1)
+    return np.asarray(np.maximum(np.round(sizes.sum() * tuned / tuned.sum()), 1), dtype=np.int64)
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:
@@ -496,11 +547,7 @@ def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) ->
     for at in order.tolist():
         if not kept or values[at] < values[kept[-1]]:
             kept.append(at)
-    return replace(
-        plan,
-        path=tuple(decisions[at] for at in kept),
-        values=tuple((values[at][0], values[at][1]) for at in kept),
-    )
+    return replace(plan, path=tuple(decisions[at] for at in kept))
 
 
 def _band_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:

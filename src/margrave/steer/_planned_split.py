@@ -32,7 +32,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
-from scipy.stats import binom, chi2
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
@@ -40,7 +39,7 @@ from threadpoolctl import threadpool_limits
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion, Objective, Preference
-from margrave.steer._order_statistic import one_sided_bounds
+from margrave.steer._order_statistic import one_sided_bounds, samples_needed
 from margrave.steer._plan import TuningScores, make_plan, simulate
 from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
@@ -85,18 +84,10 @@ class Limit:
         """List the numbers of samples up to `most` at which more errors are allowed, with these."""
         steps: list[tuple[int, int]] = []
         allowed = 0
-        while (n := self._smallest_size(allowed)) <= most:
+        while (n := samples_needed(self.rate, self.delta, allowed) or 0) <= most:
             steps.append((n, allowed))
             allowed += 1 if allowed < _ALL_STEPS else allowed // 4
         return steps
-
-    def _smallest_size(self, allowed: int) -> int:
-        """Return the smallest number of samples at which so many errors prove the limit."""
-        # The Poisson approximation is slightly too large.
-        most = int(chi2.ppf(1 - self.delta, 2 * (allowed + 1)) / (2 * self.rate)) + 2
-        sizes = np.arange(max(int((1 - self.rate) * most) - 2, allowed + 1), most + 1)
-        is_enough = binom.cdf(allowed, sizes, self.rate) <= self.delta
-        return int(sizes[np.argmax(is_enough)])
 
 
 def limits_by_class(
@@ -140,6 +131,9 @@ class Draw(Protocol):
     def complete(self, needed: Mapping[int, int]) -> Sizes:
         """Return the number of samples of each class in a set with those that are needed."""
 
+    def fraction(self, fraction: float) -> Sizes:
+        """Return the number of samples of each class in a set with a fraction of all samples."""
+
 
 def largest_sizes(limits: Mapping[int, Limit], draw: Draw) -> Sizes:
     """Return the largest certification set that a plan may use, in samples of each class."""
@@ -160,7 +154,7 @@ def _steps_of(limit: Limit, available: int) -> list[tuple[int, int]]:
 def number_of_others(available: int) -> int:
     """Return how many samples of a class without a limit to set aside."""
     few = min(max(round(_OTHERS * available), _FEWEST_OTHERS), _MOST_OTHERS)
-    return max(min(few, available // 3, available - _TRAINED), 1)
+    return min(max(min(few, available // 3, available - _TRAINED), 1), available)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +187,7 @@ class Trial:
             The group of each sample.
         """
         splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-        k = int(codes.max()) + 1
+        k = len(np.unique(codes))
         two_thirds, one_third = np.zeros((2, len(codes)) if k == 2 else (2, len(codes), k))
         folds = splitter(_FOLDS, shuffle=True, random_state=0)
         for training, held in folds.split(codes, codes, groups):
@@ -282,7 +276,8 @@ class SplitOption:
         Empty for guarantees that are not limits on rates within a class.
     recall : float
         The expected recall of the class without a limit; with limits on both classes, and for other
-        guarantees, the mean recall of all classes. A refused guarantee counts as 0.
+        guarantees, the mean recall of all classes. A refused guarantee counts as 0. It is that of a
+        logistic regression; a committee is usually better.
 
     Examples
     --------
@@ -377,22 +372,25 @@ class SplitPlan:
             f"Planned for '{self.guarantee}' at confidence {self.confidence:.9g}: the "
             f"certification set has {parts}."
         ]
-        if not self.chosen.recall:
+        if any(allowed < 0 for allowed in self.chosen.allowed_errors.values()):
             return "\n".join([*lines, "There are too few samples: it cannot be certified."])
         lines += [
-            f"Expected recall: {self.chosen.recall:.1%}; the guarantee costs {100 * self.cost:.1f} "
-            f"points, and 100 more rows would add {100 * self.gain_of_more_rows:.1f}."
+            f"Expected recall of a logistic regression: {self.chosen.recall:.1%}; the guarantee "
+            f"costs {100 * self.cost:.1f} points, and 100 more rows would add "
+            f"{100 * self.gain_of_more_rows:.1f}. A committee is usually better."
         ]
-        allowed = list(self.chosen.allowed_errors)
-        names = ["allowed errors"] if allowed else []
-        columns = [[*(f"set aside of {label}" for label in sizes), *names, "expected recall"]]
+        limited = list(self.chosen.allowed_errors)
+        rows = [
+            [f"set aside of {label}" for label in sizes]
+            + [f"allowed errors of {label}" for label in limited]
+            + ["expected recall"]
+        ]
         for option in self.options:
-            numbers = [f"{n:,}" for n in option.certify_by_class.values()]
-            errors = [" and ".join(f"{option.allowed_errors[label]}" for label in allowed)]
-            mark = " <-" if option is self.chosen else ""
-            columns.append([*numbers, *errors[: len(names)], f"{option.recall:.1%}{mark}"])
-        widths = [max(len(row[j]) for row in columns) for j in range(len(columns[0]))]
-        for row in columns:
+            numbers = [*option.certify_by_class.values(), *option.allowed_errors.values()]
+            mark = " <-" if option == self.chosen else ""
+            rows.append([*(f"{n:,}" for n in numbers), f"{option.recall:.1%}{mark}"])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
@@ -442,13 +440,27 @@ def choose_sizes(
                 _expected_recall(needed, training, curve),
             )
         )
-    options.sort(key=lambda option: sum(option.certify_by_class.values()))
-    return tuple(options), _smallest_of_best(options)
+    # With equal times, the samples of a step may come with many others.
+    enough = [
+        option
+        for option in options
+        if all(
+            n - option.certify_by_class[label] >= _TRAINED
+            for label, n in zip(labels, available, strict=True)
+        )
+    ]
+    options = sorted(enough or options, key=lambda option: sum(option.certify_by_class.values()))
+    return tuple(options), _choose(options)
 
 
-def _smallest_of_best(options: list[SplitOption]) -> SplitOption:
-    """Return the first option, the smallest, whose expected recall is about the highest."""
+def _choose(options: list[SplitOption]) -> SplitOption:
+    """Return the smallest option whose expected recall is about the highest.
+
+    If a certificate is improbable with all of them, this is the largest one.
+    """
     best = max(option.recall for option in options)
+    if best < _NEGLIGIBLE:
+        return options[-1]
     return next(option for option in options if option.recall >= best - _NEGLIGIBLE)
 
 
@@ -472,6 +484,7 @@ def _expected_recall(
 
 
 def _with_more_rows(sizes: Sizes) -> Sizes:
+    """Return the number of samples of each class in a table with 100 more rows."""
     return [n + round(_MORE_ROWS * n / sum(sizes)) for n in sizes]
 
 
@@ -498,7 +511,7 @@ def plan_sizes(
 def plan_fractions(
     guarantee: Preference,
     trial: Trial,
-    available: Sizes,
+    draw: Draw,
     labels: tuple[Any, ...],
     positive: Any,
     confidence: float,
@@ -518,27 +531,23 @@ def plan_fractions(
         effect = max(_WEIGHT * (large - small) / (spreads[1] - spreads[0]), 0.0)
         return float(np.clip(large + effect * (spreads[0] - spreads[2]), 0, 1)) if large else 0.0
 
+    n_all = sum(draw.available)
     options = [
-        SplitOption(dict(zip(labels, sizes, strict=True)), {}, recall(sizes, sum(available)))
-        for sizes in (fraction_sizes(fraction, available) for fraction in FRACTIONS)
+        SplitOption(dict(zip(labels, sizes, strict=True)), {}, recall(sizes, n_all))
+        for sizes in map(draw.fraction, FRACTIONS)
     ]
-    chosen = _smallest_of_best(options)
-    more = _with_more_rows(available)
-    part = sum(chosen.certify_by_class.values()) / sum(available)
+    chosen = _choose(options)
+    # 100 more rows are divided as the others are.
+    sizes = [round(n * (1 + _MORE_ROWS / n_all)) for n in chosen.certify_by_class.values()]
     return SplitPlan(
         str(guarantee),
         confidence,
         tuple(options),
         chosen,
         # Draws and folds are random, so a small gain might be negative.
-        max(recall([], sum(available)), chosen.recall),
-        max(recall(fraction_sizes(part, more), sum(more)), chosen.recall),
+        max(recall([], n_all), chosen.recall),
+        max(recall(sizes, n_all + _MORE_ROWS), chosen.recall),
     )
-
-
-def fraction_sizes(fraction: float, available: Sizes) -> Sizes:
-    """Return a fraction of the samples of each class."""
-    return [max(round(fraction * n), 1) for n in available]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -341,6 +342,10 @@ class RandomDraw:
             for code, n in enumerate(self.available)
         ]
 
+    def fraction(self, fraction: float) -> list[int]:
+        """Return a fraction of the samples of each class."""
+        return [min(max(round(fraction * n), 1), n) for n in self.available]
+
     def rows(self, sizes: Sequence[int]) -> tuple[Codes, Codes]:
         """Return the positions of the other samples and of the certification set."""
         of_class = self.codes[self.order]
@@ -376,17 +381,30 @@ class LatestDraw:
         sizes: list[int] = np.bincount(self.codes[rows], minlength=self.codes.max() + 1).tolist()
         return sizes
 
+    @cached_property
+    def _times(self) -> list[NDArray[Any]]:
+        """The times of each class, in order."""
+        return [
+            np.sort(self.time[self.alone & (self.codes == code)])
+            for code in range(self.codes.max() + 1)
+        ]
+
     def _latest(self, needed: Mapping[int, int]) -> NDArray[np.bool_]:
         """Return a mask of the latest samples that contain those that are needed, if possible."""
-        first = []
-        for code, n in needed.items():
-            times = np.sort(self.time[self.alone & (self.codes == code)])
-            first += [times[-min(n, len(times))]] if n > 0 and len(times) else []
+        first = [
+            times[-min(n, len(times))]
+            for times, n in ((self._times[code], n) for code, n in needed.items())
+            if n > 0 and len(times)
+        ]
         return np.asarray(self.time >= min(first))
 
     def complete(self, needed: Mapping[int, int]) -> list[int]:
         """Return the number of samples of each class among the latest ones."""
         return self._count(self._latest(needed) & self.alone)
+
+    def fraction(self, fraction: float) -> list[int]:
+        """Return the number of samples of each class in the latest fraction."""
+        return self._count(_latest_rows(self.time, fraction) & self.alone)
 
     def rows(self, sizes: Sequence[int]) -> tuple[Codes, Codes]:
         """Return the positions of the other samples and of the certification set."""

@@ -178,8 +178,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     confidence : float, default=0.95
         Probability with which all guarantees hold together.
     certify : "auto", float in (0, 1) or None, default="auto"
-        Fraction of the samples in the certification set. "auto" is 0.2, or up to 0.4 if the
-        preference needs it. None makes no certificate.
+        Fraction of the samples in the certification set. "auto" plans how many samples of each
+        class the preference needs. None makes no certificate.
     strategies : list of str, default=None
         Strategies to try, among "move", "reject" and "retune". None tries "move" and "reject".
     duplicates : {"group", "independent"}, default="group"

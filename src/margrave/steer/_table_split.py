@@ -15,7 +15,7 @@ from margrave._indexing import select_rows
 from margrave._messages import name_class
 from margrave._typing import Codes
 from margrave._validation import check_labels
-from margrave.confusion import Preference
+from margrave.confusion import Confusion, Preference
 from margrave.steer._planned_split import (
     FRACTIONS,
     MAX_PLANNED,
@@ -23,7 +23,6 @@ from margrave.steer._planned_split import (
     LearningCurve,
     SplitPlan,
     Trial,
-    fraction_sizes,
     largest_sizes,
     limits_by_class,
     plan_fractions,
@@ -233,18 +232,12 @@ def split_table(
     equal = sets_of_equal(rows) if together else None
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
-    plan: SplitPlan | None = None
+    planned: tuple[SplitPlan, Split] | None = None
     if guarantee is not None and isinstance(certify, str) and certify == "auto":
-        began = perf_counter()
-        draw = _make_draw(codes, groups, time, equal, random_state)
-        names = tuple(classes.tolist())
-        plan = _plan_certification(X, codes, groups, draw, guarantee, names, positive, delta)
-    if plan is not None:
-        plan = replace(plan, seconds=perf_counter() - began)
-        build, aside = draw.rows(list(plan.chosen.certify_by_class.values()))
-        aside = without_copies(aside, build, equal, random_state)
-        parts = make_split(labels, build, aside, groups, time, random_state, tune, equal)
-    else:
+        table = _Table(labels, codes, classes, positive, groups, time, equal)
+        planned = _plan_split(X, table, guarantee, delta, tune, random_state)
+    plan, parts = (None, None) if planned is None else planned
+    if parts is None:
         fraction = certification_fraction(
             None if isinstance(certify, tuple) and len(certify) == 2 else certify,
             guarantee,
@@ -267,14 +260,9 @@ def _counted(codes: Codes, distinct: Codes, groups: NDArray[Any] | None, certify
     return codes[distinct]
 
 
-def _make_draw(
-    codes: Codes,
-    groups: NDArray[Any] | None,
-    time: NDArray[Any] | None,
-    equal: Codes | None,
-    random_state: Any,
-) -> RandomDraw | LatestDraw:
-    """Return the way to draw a certification set from a table."""
+def _make_draw(table: _Table, random_state: Any) -> RandomDraw | LatestDraw:
+    """Make what draws a certification set from a table: at random, or the latest rows."""
+    codes, groups, time, equal = table.codes, table.groups, table.time, table.equal
     if time is not None:
         alone = np.ones(len(codes), dtype=bool) if equal is None else np.bincount(equal)[equal] == 1
         return LatestDraw(codes, time, alone)
@@ -290,33 +278,71 @@ def _make_draw(
     return replace(draw, order=draw.order[is_in_one[draw.order]])
 
 
-def _plan_certification(
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """What is known about the rows of a table; attributes as in `TableSplit`."""
+
+    labels: NDArray[Any]
+    codes: Codes
+    classes: NDArray[Any]
+    positive: Any
+    groups: NDArray[Any] | None
+    time: NDArray[Any] | None
+    equal: Codes | None
+
+
+def _plan_split(
     X: Any,
-    codes: Codes,
-    groups: NDArray[Any] | None,
-    draw: RandomDraw | LatestDraw,
+    table: _Table,
     guarantee: Preference,
-    names: tuple[Any, ...],
-    positive: Any,
     delta: float,
-) -> SplitPlan | None:
-    """Plan the certification set, on samples outside the largest one; None if X is no table."""
-    limits = limits_by_class(guarantee, np.bincount(codes), names, positive, delta)
-    largest = (
-        largest_sizes(limits, draw) if limits else fraction_sizes(FRACTIONS[-1], draw.available)
-    )
+    tune: float | None,
+    random_state: Any,
+) -> tuple[SplitPlan, Split] | None:
+    """Plan the certification set for a guarantee, on samples outside the largest one.
+
+    None if it cannot be planned: the guarantee limits counts, whose meaning depends on the split;
+    there are too few groups or times; or X is no table and all classes have a part in the
+    guarantee.
+    """
+    codes, groups, positive = table.codes, table.groups, table.positive
+    began, names, sizes = perf_counter(), tuple(table.classes.tolist()), np.bincount(codes)
+    if guarantee.in_rates(Confusion(np.diag(sizes), names, positive)) != guarantee:
+        return None
+    draw = _make_draw(table, random_state)
+    if min(draw.available) < 1:
+        return None
+    limits = limits_by_class(guarantee, sizes, names, positive, delta)
+    largest = largest_sizes(limits, draw) if limits else draw.fraction(FRACTIONS[-1])
     trial = _run_trial(X, draw.rows(largest)[0], codes, groups)
     if limits:
         curve = TYPICAL if trial is None else LearningCurve.of(trial, next(iter(limits)))
-        return plan_sizes(guarantee, limits, draw, names, 1 - delta, curve)
-    if trial is None:
+        plan = plan_sizes(guarantee, limits, draw, names, 1 - delta, curve)
+    elif trial is not None:
+        plan = plan_fractions(guarantee, trial, draw, names, positive, 1 - delta)
+    else:
         return None
-    return plan_fractions(guarantee, trial, draw.available, names, positive, 1 - delta)
+    build, certify = draw.rows(list(plan.chosen.certify_by_class.values()))
+    try:
+        certify = without_copies(certify, build, table.equal, random_state)
+        parts = make_split(
+            table.labels, build, certify, groups, table.time, random_state, tune, table.equal
+        )
+    except SplitError:  # too few groups or times are left
+        return None
+    return replace(plan, seconds=perf_counter() - began), parts
 
 
 def _run_trial(X: Any, at: Codes, codes: Codes, groups: NDArray[Any] | None) -> Trial | None:
-    """Train logistic regressions on some rows, at most a few thousand; None if X is no table."""
+    """Train logistic regressions on some rows, at most a few thousand.
+
+    None if X is no table, or if the rows have too few samples of a class, or too few groups.
+    """
     at = np.random.RandomState(0).permutation(at)[:MAX_PLANNED]
+    units = at if groups is None else np.unique(groups[at], return_inverse=True)[1]
+    for code in range(codes.max() + 1):
+        if len(np.unique(units[codes[at] == code])) < _MIN_PER_CLASS:
+            return None
     rows, groups = select_rows(X, at), None if groups is None else groups[at]
     try:
         encoded = rows.tocsr() if hasattr(rows, "tocsr") else TableEncoder().fit_transform(rows)

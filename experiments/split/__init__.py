@@ -1,0 +1,1 @@
+"""How many samples a guarantee should set aside, and what it then costs."""

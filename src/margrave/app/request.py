@@ -136,7 +136,7 @@ class Outcome:
         refusal = self.refusal
         if refusal is None:
             return self.model is not None
-        return refusal.used_up or refusal.code == "used_up"
+        return refusal.used_up or refusal.code in ("used_up", "confidence")
 
     @property
     def exit_code(self) -> int:
@@ -366,6 +366,10 @@ def expect(dialog: Dialog, confidence: float, reserve: bool = False) -> Expected
         return None
 
 
+# Below this part of the recall without a guarantee, a plan expects refusals.
+_LIKELY = 0.25
+
+
 @dataclass(frozen=True, eq=False)
 class Planned:
     """The split that a request would make; nothing is trained.
@@ -391,17 +395,18 @@ class Planned:
     def exit_code(self) -> int:
         """The exit code of the command: 3 if the preference cannot be guaranteed, else 0."""
         plan = self.sizes.plan
-        return MET if plan is None or plan.chosen.recall > 0 else NOT_MET
+        likely = plan is None or plan.chosen.recall > _LIKELY * plan.recall_without
+        return MET if likely else NOT_MET
 
     def describe(self) -> str:
         """Describe in a sentence whether the preference can be guaranteed."""
         if self.sizes.plan is None:
-            return "The certification set has the usual size: no plan exists for these limits."
+            return "The split was not planned for these limits."
         if self.exit_code == MET:
             return "The guarantee can be certified on these rows, as far as the plan can tell."
         if min(self.sizes.plan.chosen.allowed_errors.values(), default=0) < 0:
             return "The guarantee cannot be certified: there are too few rows."
-        return "The limits can hardly be certified together on these rows."
+        return "The guarantee will probably not be certified on these rows."
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the plan to plain data that JSON can hold."""

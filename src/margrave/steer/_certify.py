@@ -33,7 +33,7 @@ from margrave.steer._order_statistic import (
     samples_needed,
     supported_rate,
 )
-from margrave.steer._plan import Draws, TuningScores, certify_draws, make_plan
+from margrave.steer._plan import Draws, TuningScores, certify_draws, make_plan, planning_sizes
 from margrave.steer._plan import Plan as Plan
 from margrave.steer._row_hashes import (
     RowHashes,
@@ -352,10 +352,11 @@ class Prospect:
         scores, objective = self.candidate.scores, self.data.objective(self.wanted)
         tuning = TuningScores.of(scores, objective)
         matrix = self.data.matrix(self.candidate.predictions)
-        expected = expect_certificate(self.plan, tuning, matrix, self.sizes, self.confidence, delta)
+        sizes = planning_sizes(self.plan, objective, self.sizes)
+        expected = expect_certificate(self.plan, tuning, matrix, sizes, self.confidence, delta)
         if expected.probability >= nearest_below:
             return expected
-        nearest = find_nearest(self.plan.preference, scores, objective, self.sizes, delta)
+        nearest = find_nearest(self.plan.preference, scores, objective, sizes, delta)
         return replace(expected, nearest=None if nearest is None else str(nearest))
 
     def check(self, delta: float) -> ExpectedCertificate:

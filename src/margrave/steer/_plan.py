@@ -453,7 +453,7 @@ def make_plan(
     """
     empty = objective.matrix(objective.codes)
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
-    sizes = _planning_sizes(plan, objective, sizes)
+    sizes = planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
     if sides is None or (plan.moving == {0, 1} and plan.may_reject and not _are_opposite(sides)):
         return _plan_path(plan, scores, objective, sizes)
@@ -483,7 +483,7 @@ def _are_opposite(sides: list[Side]) -> bool:
     )
 
 
-def _planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
+def planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
     """Return class sizes to plan with, which no test of the certification set is about.
 
     If a bound counts samples of several classes together, these are the number of all samples
@@ -518,8 +518,9 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
     if plan.moving == {0, 1}:
         centre = (low + high) / 2 if low < high else decision.high
         return replace(plan, decision=Threshold(float(centre), float(centre)))
+    widest = float(high - low) if np.isfinite([low, high]).all() else 0.0
     for fraction in np.linspace(1, 0, 11):
-        width = float(fraction * (high - low))
+        width = fraction * widest
         if 0 in plan.moving:  # the upper threshold is fixed
             band = Threshold(decision.low, max(float(low) + width, decision.low))
         else:

@@ -45,7 +45,6 @@ from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
 _TRAINED = 30  # samples of each class that a plan leaves for training
 _LARGEST = 0.65  # the largest fraction of a class to set aside, unless its limit needs more
-_WITHOUT = 0.4  # the fraction of a class whose limit needs more samples than there are
 _OTHERS, _FEWEST_OTHERS, _MOST_OTHERS = 0.1, 10, 100  # of a class without a limit
 FRACTIONS = (0.2, 0.3, 0.4, 0.5, 0.6)  # of all classes
 _FOLDS = 3
@@ -148,7 +147,7 @@ def _steps_of(limit: Limit, available: int) -> list[tuple[int, int]]:
     most = max(available - _TRAINED, 1)
     possible = limit.steps(most)
     moderate = [step for step in possible if step[0] <= _LARGEST * available]
-    return moderate or possible[:1] or [(max(round(_WITHOUT * available), 1), -1)]
+    return moderate or possible[:1] or [(max(round(_LARGEST * available), 1), -1)]
 
 
 def number_of_others(available: int) -> int:
@@ -374,8 +373,10 @@ class SplitPlan:
         ]
         if any(allowed < 0 for allowed in self.chosen.allowed_errors.values()):
             return "\n".join([*lines, "There are too few samples: it cannot be certified."])
+        others = [label for label in sizes if label not in self.chosen.allowed_errors]
+        recall = f"recall of {name_class(others[0])}" if len(others) == 1 else "mean recall"
         lines += [
-            f"Expected recall of a logistic regression: {self.chosen.recall:.1%}; the guarantee "
+            f"Expected {recall}, by a logistic regression: {self.chosen.recall:.1%}; the guarantee "
             f"costs {100 * self.cost:.1f} points, and 100 more rows would add "
             f"{100 * self.gain_of_more_rows:.1f}. A committee is usually better."
         ]
@@ -383,7 +384,7 @@ class SplitPlan:
         rows = [
             [f"set aside of {label}" for label in sizes]
             + [f"allowed errors of {label}" for label in limited]
-            + ["expected recall"]
+            + [f"expected {recall}"]
         ]
         for option in self.options:
             numbers = [*option.certify_by_class.values(), *option.allowed_errors.values()]
@@ -502,9 +503,15 @@ def plan_sizes(
     _, with_more = choose_sizes(limits, more, draw.complete, labels, curve)
     (code, limit), *others = limits.items()
     exact = float(curve.recall(np.array(limit.rate), available[code], available[1 - code]))
-    exact = (1 - limit.rate + exact) / 2 if others else exact
+    exact = max((1 - limit.rate + exact) / 2 if others else exact, chosen.recall)
     return SplitPlan(
-        str(guarantee), confidence, options, chosen, exact, with_more.recall, draw.by_class
+        str(guarantee),
+        confidence,
+        options,
+        chosen,
+        exact,
+        max(with_more.recall, chosen.recall),
+        draw.by_class,
     )
 
 
@@ -527,7 +534,9 @@ def plan_fractions(
     def recall(sizes: Sizes, n_all: int) -> float:
         """Extrapolate from the two training sizes of the trial to all other samples."""
         large, small = (simulation.recall(sizes) for simulation in simulations)
-        spreads = [1 / np.sqrt(n) for n in (2 / 3 * n_trial, 1 / 3 * n_trial, n_all - sum(sizes))]
+        spreads = [
+            1 / np.sqrt(n) for n in (2 / 3 * n_trial, 1 / 3 * n_trial, max(n_all - sum(sizes), 1))
+        ]
         effect = max(_WEIGHT * (large - small) / (spreads[1] - spreads[0]), 0.0)
         return float(np.clip(large + effect * (spreads[0] - spreads[2]), 0, 1)) if large else 0.0
 

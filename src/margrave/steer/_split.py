@@ -396,7 +396,7 @@ class LatestDraw:
             for times, n in ((self._times[code], n) for code, n in needed.items())
             if n > 0 and len(times)
         ]
-        return np.asarray(self.time >= min(first))
+        return np.asarray(self.time >= min(first)) if first else np.zeros(len(self.time), bool)
 
     def complete(self, needed: Mapping[int, int]) -> list[int]:
         """Return the number of samples of each class among the latest ones."""

@@ -314,6 +314,8 @@ def _plan_split(
         return None
     limits = limits_by_class(guarantee, sizes, names, positive, delta)
     largest = largest_sizes(limits, draw) if limits else draw.fraction(FRACTIONS[-1])
+    if min(largest) < 1:
+        return None
     trial = _run_trial(X, draw.rows(largest)[0], codes, groups)
     if limits:
         curve = TYPICAL if trial is None else LearningCurve.of(trial, next(iter(limits)))

@@ -182,7 +182,7 @@ class Plan(BaseModel):
 
     parts: Parts
     support: list[Support]
-    planned: SplitPlan | None  # null if no limit on the errors of a class is stated
+    planned: SplitPlan | None  # null if the split was not planned
     remarks: list[str]
     used_up: bool  # whether guarantees have used up the rows of this table
 

@@ -372,7 +372,7 @@ class SplitPlan(View):
 
 
 def planned_record(sizes: steer.SplitSizes) -> Record | None:
-    """How the certification set was planned; None without a guarantee."""
+    """How the certification set was planned; None if it was not planned."""
     return None if sizes.plan is None else SplitPlan(**sizes.plan.to_dict()).model_dump()
 
 

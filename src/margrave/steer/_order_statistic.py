@@ -146,7 +146,7 @@ class GuaranteeError(MargraveError):
     ...     SteeredClassifier(GaussianNB(), preference="fn <= 1%", random_state=0).fit(X, y)
     ... except GuaranteeError as error:
     ...     print(error.code, error.fields["n"], error.fields["needed"], error.fields["supported"])
-    too_few_samples 107 299 0.0277
+    too_few_samples 174 299 0.0171
     """
 
     __module__ = "margrave.steer"

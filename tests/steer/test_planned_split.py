@@ -160,11 +160,22 @@ class TestTheExpectedRecall:
 
 
 class TestTheRows:
-    @pytest.mark.parametrize("guarantee", ["fp <= 5%", "precision >= 80%"])
-    def test_the_largest_set_that_may_be_set_aside_does_not_influence_the_plan(self, guarantee):
-        # Where the curve is steep, the set is small; where the sets are the largest ones, the rows
-        # outside are the ones that the plan is made on.
-        X, y = normal_table(300, 300, n_features=1)
+    def test_the_largest_set_that_may_be_set_aside_does_not_influence_the_plan(self):
+        X, y = normal_table(300, 300)
+        plan = plan_of(X, y, "fp <= 5%")
+        # Rows are set aside in the same order whatever the limit. This limit needs the largest set.
+        dialog = Dialog.from_data(
+            X, y, committee="logistic", guarantee="fp <= 1.65%", random_state=0
+        )
+        assert dialog.sizes.certify_by_class == plan.options[-1].certify_by_class
+        used = np.isin(np.arange(len(y)), dialog.rows().at)
+        changed = np.where(used[:, None], X, 100 * X)
+        assert plan_of(changed, y, "fp <= 5%").options == plan.options
+        assert plan_of(100 * X[:, ::-1] ** 2, y, "fp <= 5%").options != plan.options
+
+    def test_the_certification_set_does_not_influence_a_plan_of_fractions(self):
+        X, y = normal_table(300, 300)
+        guarantee = "precision >= 80%"
         dialog = Dialog.from_data(X, y, committee="logistic", guarantee=guarantee, random_state=0)
         used = np.isin(np.arange(len(y)), dialog.rows().at)
         changed = np.where(used[:, None], X, 100 * X)

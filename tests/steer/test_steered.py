@@ -77,6 +77,8 @@ def test_fit_is_a_dialog_with_one_request(guaranteed):
     dialog.prefer("fn <= 20%")
     model = dialog.accept(confidence=0.8)
     assert model.certificate_ == guaranteed.certificate_
+    planned = dialog.plan().chosen.certify_by_class
+    assert model.certificate_.confusion.counts.sum(axis=1).tolist() == list(planned.values())
     np.testing.assert_array_equal(
         model.decision_function(X), guaranteed.decision_function(X), strict=True
     )

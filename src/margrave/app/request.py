@@ -64,7 +64,7 @@ class Outcome:
     model : SteeredClassifier or None
         The certified model.
     refusal : GuaranteeError or None
-        Why there is no certified model; None if none was requested.
+        Why the certificate was refused; None if it was not.
     dialog : Dialog or None
         The dialog, after all steps; None for a folder.
     expected : ExpectedCertificate or None

@@ -108,7 +108,7 @@ def _choose_samples(plan: Plan, scores: Floats, codes: Codes, delta: float) -> N
     """Choose which samples to use: all, or fewer of a class where more make it only stricter.
 
     The choice is pseudo-random. It is a function of the set of samples, whatever their order, so
-    that a new order of the rows is no second attempt.
+    that changing the order of the rows changes nothing.
     """
     used = np.ones(len(codes), dtype=bool)
     numbers = plan.limited_sizes(class_sizes(plan, codes), delta)

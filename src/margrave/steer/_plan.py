@@ -400,10 +400,11 @@ def _test_rejecting(
 
     The samples determine the band that they test. If one threshold is fixed, the test is valid
     because all bands contain each other: of those that reject too many, only the narrowest has to
-    fail. If both move, the errors that they leave count as rejected too. Then the test is valid
-    whatever the thresholds are: each is an order statistic of one class, given which the samples
-    of the class on the side of the band are still independent, and between the thresholds with at
-    least the probability that a new sample has.
+    fail. If both move, the errors that they leave count as rejected too. Each threshold is then an
+    order statistic of one class, given which the samples of the class on the side of the band are
+    still independent, and between the thresholds with at least the probability that a new sample
+    has. This argument is for given class sizes, which the thresholds depend on; for a rate over all
+    classes with random sizes, only simulations show that it holds (`benchmarks.paths`).
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
     if plan.moving == {0, 1}:

@@ -1,0 +1,131 @@
+"""Plant one fault after another in a copy of the package, and list the tests that notice them.
+
+``python -m tools.faults`` runs all faults, in about half an hour, and writes ``out/faults.md``;
+``python -m tools.faults planted`` only those that are planted by hand. The exit code is 1 if a
+planted fault or too many mutants survive, or if a survivor is not explained in ``survivors.toml``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from tools.faults._fault import PACKAGE, ROOT, Fault
+from tools.faults._mutants import draw_mutants
+from tools.faults._run import run_tests
+from tools.faults.planted import planted_faults
+
+KINDS = {"planted": planted_faults, "mutants": draw_mutants}
+NEEDED = {"planted": 1.0, "mutants": 0.9}
+"""The fraction of the faults of each kind that the tests have to notice."""
+EXPLANATIONS = Path(__file__).with_name("survivors.toml")
+RESULTS = ROOT / "out" / "faults.json"
+
+
+def time_tests(faults: Sequence[Fault]) -> dict[str, float]:
+    """Run all tests without a fault, and return how long each file or node takes."""
+    tests = dict.fromkeys(test for fault in faults for test in fault.tests)
+    unchanged = (PACKAGE / "__init__.py").read_text("utf-8")
+    runs = [Fault("no fault", "__init__.py", unchanged, (test,)) for test in tests]
+    seconds = {}
+    for run, failed, took in run_tests(runs, {}):
+        if failed:
+            raise SystemExit(f"{run.tests[0]} fails without a fault: {failed}")
+        seconds[run.tests[0]] = took
+    return seconds
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the faults that the arguments name, and write the results."""
+    parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"by default {', '.join(KINDS)}")
+    parser.add_argument("--only", default="", metavar="TEXT", help="faults whose name contains it")
+    parser.add_argument(
+        "--survivors", action="store_true", help="faults that survived when they last ran"
+    )
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.kinds) - set(KINDS)):
+        parser.error(f"there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    faults = {kind: draw() for kind, draw in KINDS.items()}
+    chosen = [
+        fault
+        for kind in options.kinds or KINDS
+        for fault in faults[kind]
+        if options.only in fault.name
+        and not (options.survivors and results.get(fault.name, [""])[0])
+    ]
+    began, seconds = time.monotonic(), time_tests(chosen)
+    print(
+        f"{len(seconds)} tests pass without a fault, {time.monotonic() - began:.0f} s", flush=True
+    )
+    for number, (fault, test, took) in enumerate(run_tests(chosen, seconds), 1):
+        results[fault.name] = [test, round(took, 1)]
+        print(f"{number}/{len(chosen)} {fault.name}\n    {test or 'SURVIVES'}", flush=True)
+        RESULTS.write_text(json.dumps(results, indent=1), "utf-8")
+    # Results of earlier runs complete the report.
+    found = {
+        kind: {fault.name: results[fault.name] for fault in some if fault.name in results}
+        for kind, some in faults.items()
+    }
+    text, complaints = write_report(found, read_explanations())
+    RESULTS.with_suffix(".md").write_text(text, "utf-8")
+    print("\n".join([text.splitlines()[0], *complaints]))
+    return int(bool(complaints))
+
+
+def read_explanations() -> dict[str, str]:
+    """Read why mutants survive."""
+    entries = tomllib.loads(EXPLANATIONS.read_text("utf-8")).get("survivor", [])
+    return {entry["mutant"]: entry["why"] for entry in entries}
+
+
+def write_report(
+    found: Mapping[str, Mapping[str, Sequence[Any]]], explanations: Mapping[str, str]
+) -> tuple[str, list[str]]:
+    """Write a table of all results, and list what is wrong with them.
+
+    Parameters
+    ----------
+    found : mapping of str to mapping of str to (str, float)
+        For each kind and each fault the test that noticed it, empty if none did, and the seconds.
+    explanations : mapping of str to str
+        Why mutants survive.
+    """
+    counts, lines, complaints = [], [], []
+    for kind, results in found.items():
+        survivors = [name for name, (test, _) in results.items() if not test]
+        counts.append(f"{kind}: {len(results) - len(survivors)} of {len(results)} noticed")
+        if len(survivors) > (1 - NEEDED[kind]) * len(results) + 1e-9:
+            complaints.append(f"{kind}: too many survive")
+        complaints += [f"survives: {name}" for name in survivors if name not in explanations]
+        lines += ["", f"## {kind}", "", "| fault | noticed by | seconds |", "|---|---|---|"]
+        lines += [
+            f"| {_cell(name)} | {test} | {took} |" for name, (test, took) in results.items() if test
+        ]
+        lines += ["", "Survivors:", ""] if survivors else []
+        lines += [f"- `{name}`: {explanations.get(name, 'not explained')}" for name in survivors]
+    noticed = {name for results in found.values() for name, (test, _) in results.items() if test}
+    complaints += [f"explained, but noticed: {name}" for name in explanations if name in noticed]
+    drawn = {name for results in found.values() for name in results}
+    complaints += [
+        f"explained, but not drawn: {name}" for name in explanations if name not in drawn
+    ]
+    return "\n".join(["; ".join(counts), *lines, ""]), complaints
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

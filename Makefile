@@ -15,7 +15,7 @@ COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml locks/run.txt locks/test.txt Makefile
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help run test test-full pytest quick wording durations lint docs bench scale audit reproduce lock clean
+.PHONY: help run test test-full pytest quick wording durations lint docs bench scale audit faults reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,7 +58,7 @@ run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a comm
 	@$(BIN)/margrave studio spambase
 
 # Small data is learned faster on one thread, above all on a busy machine.
-test test-full quick wording durations docs reproduce scale audit: export OMP_NUM_THREADS = 1
+test test-full quick wording durations docs reproduce scale audit faults: export OMP_NUM_THREADS = 1
 # Many processes import the same files: let the first one keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -103,6 +103,9 @@ audit: $(VENV)/.test  ## attack the studio, the library and the command, half an
 	@$(BIN)/python tools/system.py postgresql
 	@$(BIN)/python -m tools.audit $(PARTS)
 	@$(if $(PARTS),,$(BIN)/python -m benchmarks.duplicates)
+
+faults: $(VENV)/.test  ## plant faults in copies of the package, and list the tests that notice them, half an hour
+	@$(BIN)/python -m tools.faults
 
 # A peer of the studies that has no wheel, so the lock cannot hold it; they run without it too.
 $(VENV)/.peers: $(VENV)/.run

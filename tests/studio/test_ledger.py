@@ -10,7 +10,9 @@ from sqlalchemy import Engine, event, select
 from tests.studio.page_parts import uploaded
 from tests.studio.serving import connected, serving
 
-from margrave.studio.store import DialogRow
+from margrave.steer import GuaranteeError, RowSample
+from margrave.studio.ledger import StoreLedger
+from margrave.studio.store import DialogRow, Store
 
 TERMS = {"confidence": 0.8}
 TOKEN = "for-all-of-us-here"  # noqa: S105 - of a studio that lives as long as the tests
@@ -187,3 +189,23 @@ def test_a_list_of_dialogs_reads_no_hashes_of_rows(made, user):
         assert all(
             len(json.dumps(facts)) < 2000 for facts in session.scalars(select(DialogRow.facts))
         )
+
+
+@pytest.mark.core
+def test_what_one_ledger_of_a_store_records_is_used_up_in_all_others(tmp_path):
+    url = f"sqlite:///{tmp_path}/studio.sqlite3"
+    table, new = (RowSample.of(rows(seed)) for seed in (9, 10))
+    request = {"preference": "fp <= 30%", "delta": 0.05}
+    with Store(url) as store, StoreLedger(store, "y").use(table, name="first", **request):
+        pass
+    with Store(url) as store:
+        ledger = StoreLedger(store, "y")
+        with pytest.raises(GuaranteeError) as refusal, ledger.use(table, name="next", **request):
+            pass
+        assert refusal.value.code == "used_up"
+        with ledger.use(table, name="first", **request) as again:
+            assert (again.part, again.number) == (0.05, 1)
+        for free, rows_of_it in ((StoreLedger(store, "z"), table), (ledger, new)):
+            with free.use(rows_of_it, name="next", **request) as grant:
+                assert grant.number == 1
+        assert sorted(len(account.uses) for account in ledger.read()) == [1, 1]

@@ -1,8 +1,8 @@
 """Mutants: small changes of the code that decides what is guaranteed, drawn by a seed.
 
-A mutant is identified by its file, its function and the text of the changed statement, so that a
-change elsewhere neither renames it nor draws others: the candidates are sorted by a hash of the
-seed and this name, and the first ones are drawn.
+The name of a mutant is its file, its function and the change of a statement. Those with the
+smallest hashes of the seed and this name are drawn, so that a change elsewhere in a file neither
+renames a mutant nor draws others.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -57,18 +56,19 @@ _TEXTS = re.compile(
 )
 
 
-def draw_mutants(n: int = N_DRAWN, seed: int = SEED) -> list[Fault]:
-    """Draw mutants of all files; of the changes of one kind in one statement at most one."""
-    drawn: dict[tuple[str, int, str], tuple[str, Fault]] = {}
-    for file in FILES:
-        source = (PACKAGE / file).read_text("utf-8")
-        for line, kind, name, text in find_mutants(source):
-            name = f"{file}: {name}"
-            one = sha256(f"{seed} {name}".encode()).hexdigest(), Fault(name, file, text, ())
-            key = file, line, kind
-            drawn[key] = min(drawn.get(key, one), one, key=lambda one: one[0])
-    faults = [fault for _, fault in sorted(drawn.values(), key=lambda one: one[0])]
-    return [replace(fault, tests=_tests(fault.file)) for fault in faults[:n]]
+def all_mutants() -> list[Fault]:
+    """Make all mutants of all files."""
+    return [
+        Fault(f"{file}: {name}", file, text, _tests(file))
+        for file in FILES
+        for name, text in find_mutants((PACKAGE / file).read_text("utf-8"))
+    ]
+
+
+def draw_mutants(mutants: Sequence[Fault] | None = None, seed: int = SEED) -> list[Fault]:
+    """Draw some of all mutants."""
+    mutants = all_mutants() if mutants is None else mutants
+    return sorted(mutants, key=lambda one: sha256(f"{seed} {one.name}".encode()).digest())[:N_DRAWN]
 
 
 def _tests(file: str) -> tuple[str, ...]:
@@ -79,12 +79,16 @@ def _tests(file: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *(path.relative_to(ROOT).as_posix() for path in rest)]))
 
 
-def find_mutants(source: str) -> Iterator[tuple[int, str, str, str]]:
-    """Yield the line, the kind of change, the name and the text of each mutant of a file."""
+def find_mutants(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of mutants of a file.
+
+    Of the changes of one kind in one statement, it is the one whose name has the smallest hash.
+    """
     lines, known = source.splitlines(keepends=True), Counter[str]()
     for function, bound, holder, at in _statements(ast.parse(source), "", Counter()):
         statement = holder[at]
         before, first, last = _head(statement), statement.lineno - 1, _last_line(statement)
+        changes: dict[str, tuple[bytes, str, str]] = {}
         for kind, container, key, new in [*_removals(holder, at, bound), *_edits(statement)]:
             old = _exchange(container, key, new)
             after = _head(holder[at])
@@ -92,10 +96,12 @@ def find_mutants(source: str) -> Iterator[tuple[int, str, str, str]]:
             name = f"{function}: {_difference(before, after)}"
             known[name] += 1
             name += f" ({known[name]})" if known[name] > 1 else ""
+            one = sha256(name.encode()).digest(), name, after
+            changes[kind] = min(changes.get(kind, one), one)
+        for _, name, after in changes.values():
             indent = " " * statement.col_offset + "el" * lines[first].lstrip().startswith("elif")
             colon = ":" if hasattr(statement, "body") else ""
-            text = [*lines[:first], f"{indent}{after}{colon}\n", *lines[last:]]
-            yield first, kind, name, "".join(text)
+            yield name, "".join([*lines[:first], f"{indent}{after}{colon}\n", *lines[last:]])
 
 
 def _difference(before: str, after: str) -> str:
@@ -103,9 +109,9 @@ def _difference(before: str, after: str) -> str:
     if after == "pass":
         return f"removed: {before}"
     old, new = before.split(), after.split()
-    start = next(i for i in range(len(old) + 1) if old[: i + 1] != new[: i + 1])
-    end = next(i for i in range(len(old) + 1) if old[-i - 1 :] != new[-i - 1 :])
-    end = min(end, len(old) - start, len(new) - start)
+    start = next(i for i in range(len(old)) if old[: i + 1] != new[: i + 1])
+    end = next(i for i in range(len(old)) if old[-i - 1 :] != new[-i - 1 :])
+    end = min(end, len(old) - start - 1, len(new) - start - 1)
     changed = " -> ".join(" ".join(words[start : len(words) - end]) for words in (old, new))
     prefix, suffix = " ".join(old[:start]), " ".join(old[len(old) - end :])
     return f"{prefix[-60:]} [{changed}] {suffix[:60]}".strip()

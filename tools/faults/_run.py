@@ -63,23 +63,27 @@ def run_tests(
         compileall.compile_dir(base, quiet=2, workers=0)
         waiting = list(enumerate(faults))
         running: dict[int, tuple[Fault, Path, float, float]] = {}
-        while waiting or running:
-            while waiting and len(running) < (os.cpu_count() or 1):
-                number, fault = waiting.pop(0)
-                expected = sum(seconds.get(test, 0.0) for test in fault.tests)
-                copy = Path(folder, str(number))
-                child = _start(fault, base, copy)
-                limit = max(_SECONDS, _TIMES * expected)
-                running[child] = fault, copy, time.monotonic(), limit
-            time.sleep(0.02)
-            for child, (fault, copy, began, limit) in list(running.items()):
-                took = time.monotonic() - began
-                if took > limit:
-                    os.killpg(child, signal.SIGKILL)
-                if os.waitpid(child, 0 if took > limit else os.WNOHANG)[0]:
-                    del running[child]
-                    yield fault, TOO_LONG if took > limit else _read_result(copy), took
-                    shutil.rmtree(copy)
+        try:
+            while waiting or running:
+                while waiting and len(running) < (os.cpu_count() or 1):
+                    number, fault = waiting.pop(0)
+                    expected = sum(seconds.get(test, 0.0) for test in fault.tests)
+                    copy = Path(folder, str(number))
+                    child = _start(fault, base, copy)
+                    limit = max(_SECONDS, _TIMES * expected)
+                    running[child] = fault, copy, time.monotonic(), limit
+                time.sleep(0.02)
+                for child, (fault, copy, began, limit) in list(running.items()):
+                    took = time.monotonic() - began
+                    if took > limit:
+                        os.killpg(child, signal.SIGKILL)
+                    if os.waitpid(child, 0 if took > limit else os.WNOHANG)[0]:
+                        del running[child]
+                        yield fault, TOO_LONG if took > limit else _read_result(copy), took
+                        shutil.rmtree(copy)
+        finally:
+            for child in running:
+                os.killpg(child, signal.SIGKILL)
 
 
 def _start(fault: Fault, base: Path, folder: Path) -> int:

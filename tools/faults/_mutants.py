@@ -59,8 +59,8 @@ _TEXTS = re.compile(
 def all_mutants() -> list[Fault]:
     """Make all mutants of all files."""
     return [
-        Fault(f"{file}: {name}", file, text, _tests(file))
-        for file in FILES
+        Fault(f"{file}: {name}", file, text, tests)
+        for file, tests in zip(FILES, map(_tests, FILES), strict=True)
         for name, text in find_mutants((PACKAGE / file).read_text("utf-8"))
     ]
 
@@ -130,7 +130,7 @@ def _exchange(container: Any, key: Any, new: Any) -> Any:
 def _statements(
     node: ast.AST, function: str, bound: Counter[str]
 ) -> Iterator[tuple[str, Counter[str], list[Any], int]]:
-    """Yield where the statements are that write no texts, and how often a function binds names."""
+    """Yield where the statements are that write no texts, with the names of their function."""
     for field in _BODIES:
         holder = getattr(node, field, [])
         for at, child in enumerate(holder):
@@ -146,7 +146,7 @@ def _statements(
 
 
 def _bound_name(node: ast.AST) -> str:
-    """Return the name that a node binds."""
+    """Return the name that a node assigns, or that is a parameter."""
     stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     return node.id if stored else node.arg if isinstance(node, ast.arg) else ""
 

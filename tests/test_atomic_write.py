@@ -123,3 +123,32 @@ def test_a_read_only_file_is_left_alone(tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match="table"):
         write_table(FRAME, path)
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("old", [None, "old"])
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, old):
+    path = tmp_path / "table.csv"
+    if old is not None:
+        path.write_text(old)
+
+    def write_half():
+        with atomic_write(path) as temporary:
+            temporary.write_text("half of the")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert [one.read_text() for one in tmp_path.iterdir()] == ([] if old is None else [old])
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    path, synced = tmp_path / "table.csv", []
+
+    def sync(file):
+        assert not path.exists()
+        synced.append(os.fstat(file).st_ino)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with atomic_write(path) as temporary:
+        temporary.write_text("new")
+    assert synced == [path.stat().st_ino]

@@ -80,6 +80,7 @@ def thresholds(values):
     return [there[0] - 1, *between, there[-1] + 1]
 
 
+@pytest.mark.core
 @given(answered(2), st.sampled_from(TWO))
 def test_a_verdict_on_two_classes_is_what_the_preference_says(data, preference):
     codes, answers = data
@@ -349,6 +350,7 @@ def test_without_a_rejected_column_none_is_rejected(counts, preference):
         assert short.tolist() == whole.tolist()
 
 
+@pytest.mark.core
 @given(doubted(2), st.sampled_from(WITH_REJECTS), st.integers(1, 4))
 def test_groups_of_samples_are_judged_as_their_samples(data, preference, times):
     """Samples with the same class and answer, as one entry with a count."""

@@ -156,6 +156,7 @@ bound_texts = st.builds("{} {} {}".format, words, signs, counts | shares) | st.b
 )
 
 
+@pytest.mark.core
 @given(bound_texts)
 def test_what_is_printed_reads_back(text):
     try:
@@ -171,6 +172,7 @@ matrices = st.lists(st.integers(0, 20), min_size=6, max_size=6).map(
 )
 
 
+@pytest.mark.core
 @given(bound_texts, matrices)
 def test_met_exactly_when_the_shortfall_is_zero(text, matrix):
     try:
@@ -442,6 +444,7 @@ def test_rates_are_shares_that_ask_for_no_less(texts, matrix):
         assert wish.met(matrix)
 
 
+@pytest.mark.core
 @given(st.integers(0, 200), st.integers(1, 200), st.sampled_from(["fp <=", "correct(a) >="]))
 def test_rates_read_back_and_stay_as_they_are(count, size, word):
     if word.endswith(">=") and count > size:

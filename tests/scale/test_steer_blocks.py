@@ -502,6 +502,14 @@ def test_copies_of_a_row_have_one_role_and_certify_once(synchronous):
     assert any(f"{2 * certificate.confusion.n:,}" in note for note in certificate.notes)
 
 
+@pytest.mark.core
+def test_a_certificate_of_a_collection_counts_distinct_rows(synchronous):
+    X, y = normal(600, 3)
+    model = SteeredClassifier(Known(), preference="fp <= 40%", random_state=0)
+    copied = blocks(np.tile(X, (4, 1)), np.tile(y, 4), 800)
+    assert 60 < scale.fit(model, *copied).certificate_.confusion.n < 160
+
+
 def test_equal_rows_may_be_independent(synchronous):
     X, y = normal(3000, 3)
     X = np.round(X * 2)

@@ -186,7 +186,8 @@ class TestPromises:
 
 
 class TestCells:
-    @few(10)
+    @pytest.mark.core
+    @few(4)
     @given(st.lists(st.integers(0, 40), min_size=12, max_size=12), st.sampled_from([0.8, 0.95]))
     def test_intervals_are_clopper_and_pearsons_about_the_share(self, counts, level):
         matrix = Confusion(np.reshape(counts, (3, 4)), classes=["a", "b", "c"])
@@ -213,6 +214,7 @@ class TestChecking:
     wanted = Preference("fp <= 10%, recall >= 70%, rejected <= 50%")
     certificate = certificate_of(wanted, TWO)
 
+    @pytest.mark.core
     @given(st.lists(st.integers(0, 60), min_size=6, max_size=6), st.floats(0.001, 0.5))
     def test_an_alarm_is_a_count_too_improbable_for_the_guarantee(self, counts, level):
         matrix = Confusion(np.reshape(counts, (2, 3)), classes=["ham", "spam"])

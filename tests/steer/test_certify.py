@@ -409,6 +409,18 @@ class TestBands:
         assert n_set >= 20
         assert kept(n_broken, 300)
 
+    def test_errors_beyond_both_thresholds_count_as_rejected(self):
+        """The samples set both: only with their errors are as many between them as new ones."""
+        scores, codes = Normals().draw(np.random.default_rng(0), 600)
+        draws, limits = Draws.of(scores, codes), "fp <= 10%, fn <= 10%"
+        wide = certify_draws(self.plan(f"{limits}, rejected <= 90%", 1.0, 1.0), draws, DELTA)
+        counts = wide.matrices[0]
+        n = counts[:, 2].sum() + counts[0, 1] + counts[1, 0]
+        for percent in range(22, 36, 2):
+            plan = self.plan(f"{limits}, rejected <= {percent}%", 1.0, 1.0)
+            certified = certify_draws(plan, draws, DELTA).certified[0]
+            assert certified == (n <= largest_allowed_count(600, percent / 100, DELTA / 3))
+
     @pytest.mark.parametrize("text", ["recall >= 50%", "recall >= 50%, fp <= 5%"])
     def test_that_nothing_is_rejected_after_a_failure_is_accounted_for(self, text):
         """Rare positives decide about recall, the others about rejection: both may go wrong."""
@@ -461,6 +473,38 @@ CROSSING = [
 
 def offsets(c, amount, doubt=0.0):
     return Offsets(amount * (np.arange(3) == c), float(doubt))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(Preference("fp <= 15%"), (0, 1), 1, Threshold(0.5, 0.5)),
+        Plan(Preference("fp <= 20%, fn <= 20%"), (0, 1), 1, Threshold(1.0, 1.0)),
+        Plan(Preference("fp <= 15%, rejected <= 30%"), (0, 1), 1, Threshold(0.4, 0.5)),
+        Plan(Preference("fp <= 12%, fn <= 12%, rejected <= 45%"), (0, 1), 1, Threshold(1.0, 1.0)),
+        along("precision >= 70%", np.linspace(2.5, 0, 12)),
+        along("precision >= 60%, recall >= 60%", (1.0, -3.0, 0.8)),
+    ],
+    ids=lambda plan: str(plan.preference),
+)
+def test_many_sets_at_once_are_certified_as_each_alone(plan):
+    rng = np.random.default_rng(0)
+    scores, codes = Normals().draw(rng, 80)
+    counts = np.zeros((15, 80))
+    for c in (0, 1):
+        at = np.flatnonzero(codes == c)
+        counts[:, at] = rng.multinomial(60, np.full(len(at), 1 / len(at)), 15)
+    found = certify_draws(plan, Draws(scores, codes, counts), DELTA)
+    assert found.certified.any()
+    for i, times in enumerate(counts.astype(int)):
+        at = rng.permutation(np.repeat(np.arange(80), times))
+        alone = certify_draws(plan, Draws.of(scores[at], codes[at]), DELTA)
+        assert alone.certified[0] == found.certified[i]
+        assert alone.n_tested[0] == found.n_tested[i]
+        if found.certified[i]:
+            assert alone.decisions[0] == found.decisions[i]
+            expected = plan.matrix(alone.decisions[0].predict(scores[at]), codes[at]).counts
+            assert found.matrices[i].tolist() == alone.matrices[0].tolist() == expected.tolist()
 
 
 class TestKept:

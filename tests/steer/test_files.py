@@ -29,7 +29,14 @@ from sklearn.svm import SVC
 import margrave
 from margrave.fuse import RankMarginClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
-from margrave.steer import Dialog, FileError, GuaranteeError, SteeredClassifier
+from margrave.steer import (
+    Dialog,
+    FileError,
+    GuaranteeError,
+    Offsets,
+    SteeredClassifier,
+    Threshold,
+)
 from margrave.steer._files import _is_known, dump_bytes
 
 RANDOM = np.random.default_rng(6)
@@ -192,6 +199,21 @@ def test_a_model_comes_back_as_it_was(dialog, model_file):
     near = X + 1e-4  # not the rows that the model was built from
     assert str(loaded.check(near, Y)) == str(model.check(near, Y))
     assert loaded.recertify(near, Y).certificate_ == model.recertify(near, Y).certificate_
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "decision"),
+    [(2, Threshold(-0.5, 0.25)), (3, Offsets(np.array([0.5, 0.0, -0.5]), 1.5))],
+)
+def test_a_model_that_rejects_comes_back_as_it_was(tmp_path, n_classes, decision):
+    y = np.argsort(np.argsort(X[:, 0])) * n_classes // len(X)
+    model = SteeredClassifier(GaussianNB(), preference=None).fit(X, y)
+    model.decision_ = decision
+    loaded = there_and_back(model, tmp_path)
+    predicted = model.predict(X)
+    assert len(set(predicted.tolist())) > n_classes  # of all classes, and rejected
+    np.testing.assert_array_equal(loaded.predict(X), predicted)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas import DataFrame, concat
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -58,6 +59,7 @@ def parts_of(account):
 
 
 class TestAccount:
+    @pytest.mark.core
     @given(st.floats(1e-6, 0.5), st.lists(st.booleans(), max_size=40))
     def test_what_is_used_up_is_never_more_than_there_is(self, delta, reserves):
         account = account_of(delta)
@@ -594,6 +596,109 @@ class TestRecertify:
         with pytest.raises(GuaranteeError) as refused:
             model.recertify(*new, ledger=ledger)
         assert refused.value.code == "used_up"
+
+
+class TestRows:
+    """A ledger by itself: which rows it knows, and for what."""
+
+    def used(self, ledger, X, name, target=None, **options):
+        """The grant for rows; None if they are used up."""
+        ledger.target = target
+        options = {"preference": "fp <= 5%", "delta": 0.05, **options}
+        try:
+            with ledger.use(RowSample.of(X), name=name, **options) as grant:
+                return grant
+        except GuaranteeError as error:
+            if error.code != "used_up":
+                raise
+            return None
+
+    def test_each_target_has_accounts_of_its_own(self):
+        ledger, X = Ledger(), TABLE[0]
+        assert self.used(ledger, X, "a", "y")
+        assert self.used(ledger, X, "b", "z")
+        assert not self.used(ledger, X, "c", "y")
+        assert [account.target for account in ledger.snapshot().read()] == ["y"]
+
+    @pytest.mark.parametrize("in_file", [False, True])
+    def test_they_are_known_in_any_order_of_rows_and_columns(self, tmp_path, in_file):
+        frame = DataFrame(TABLE[0], columns=["a", "b"])
+        ledger = FileLedger(tmp_path / "ledger.json") if in_file else Ledger()
+        assert self.used(ledger, frame, "first")
+        for again in (frame[["b", "a"]], frame[::-1], frame[:200], concat([frame, frame[:50]])):
+            assert not self.used(ledger, again, "other")
+        assert self.used(ledger, frame.rename(columns={"a": "b", "b": "a"}), "other")
+        assert self.used(ledger, frame + 1, "other")
+
+    def test_a_quarter_of_the_rows_is_enough_and_less_is_not(self):
+        rows = np.arange(400.0)[:, None]
+        for known, is_free in ((100, False), (99, True), (0, True)):
+            ledger = Ledger()
+            assert self.used(ledger, rows, "first")
+            shifted = rows + 400 - known
+            assert bool(self.used(ledger, shifted, "other")) == is_free
+
+    def test_the_same_request_gets_the_same_again_and_each_refusal_counts(self):
+        ledger, X = Ledger(), TABLE[0]
+        sample, options = RowSample.of(X), {"preference": "fp <= 5%", "delta": 0.05}
+        assert self.used(ledger, X, "a", reserve=True).part == 0.025
+        assert self.used(ledger, X, "a").part == 0.025
+        refusal = GuaranteeError("no", code="not_supported", used_up=True)
+        with pytest.raises(GuaranteeError), ledger.use(sample, name="b", reserve=True, **options):
+            raise refusal
+        assert refusal.fields["use_number"] == 2
+        grant = self.used(ledger, X, "c")
+        assert (grant.part, grant.number) == (pytest.approx(0.0125), 3)
+        assert [use.outcome for use in grant.earlier] == ["certified", "refused"]
+        assert not self.used(ledger, X, "d")
+
+    def test_what_never_used_the_labels_is_no_use(self):
+        ledger, X = Ledger(), TABLE[0]
+        sample, options = RowSample.of(X), {"preference": "fp <= 5%", "delta": 0.05}
+        too_few = GuaranteeError("no", code="too_few_samples")
+        with pytest.raises(GuaranteeError), ledger.use(sample, name="a", **options):
+            raise too_few
+        assert ledger.read() == ()
+        assert self.used(ledger, X, "b")
+        with pytest.raises(GuaranteeError), ledger.use(sample, name="b", **options):
+            raise too_few
+        assert [len(account.uses) for account in ledger.read()] == [1]
+
+    def test_a_use_is_recorded_before_the_labels_are_used(self, tmp_path):
+        path, X = tmp_path / "ledger.json", TABLE[0]
+        options = {"name": "a", "preference": "fp <= 5%", "delta": 0.05}
+        with FileLedger(path).use(RowSample.of(X), **options):
+            (account,) = FileLedger(path).read()
+            assert [use.outcome for use in account.uses] == ["unfinished"]
+        (account,) = FileLedger(path).read()
+        assert [use.outcome for use in account.uses] == ["certified"]
+
+    @pytest.mark.parametrize("content", ["", "[]", '{"format": 9, "accounts": []}', "truncated"])
+    def test_a_damaged_file_is_not_an_empty_ledger(self, tmp_path, content):
+        path = tmp_path / "ledger.json"
+        assert self.used(FileLedger(path), TABLE[0], "a")
+        content = path.read_text()[:-100] if content == "truncated" else content
+        path.write_text(content)
+        for act in (FileLedger(path).read, lambda: self.used(FileLedger(path), TABLE[0], "b")):
+            with pytest.raises(FileError) as refused:
+                act()
+            assert (refused.value.code, refused.value.fields["name"]) == ("damaged", str(path))
+        assert path.read_text() == content
+
+    def test_others_wait_while_a_file_is_open(self, tmp_path):
+        ledgers = [FileLedger(tmp_path / "ledger.json") for _ in range(2)]
+        entered = threading.Event()
+
+        def enter():
+            with ledgers[1].open():
+                entered.set()
+
+        waiting = threading.Thread(target=enter)
+        with ledgers[0].open():
+            waiting.start()
+            assert not entered.wait(0.05)
+        waiting.join(60)
+        assert entered.is_set()
 
 
 class TestFile:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from tests.examples import few
 
 from margrave.steer._order_statistic import (
     clopper_pearson,
@@ -37,6 +38,7 @@ def at_most(c, n, p):
 
 
 class TestPValue:
+    @pytest.mark.core
     @given(st.integers(1, 30), st.data(), shares)
     def test_it_is_the_sum_of_the_probabilities_of_counts_as_good(self, n, data, limit):
         count = data.draw(st.integers(0, n))
@@ -75,6 +77,8 @@ class TestPValue:
 
 
 class TestMostAllowed:
+    @pytest.mark.core
+    @few(8)
     @given(st.integers(0, 60), shares, deltas)
     def test_it_is_the_largest_count_that_is_improbable_enough(self, n, limit, delta):
         sums = [at_most(c, n, limit) for c in range(n + 1)]
@@ -140,6 +144,7 @@ class TestNeeded:
         assert samples_needed(limit, 0.05) == least
         assert samples_needed(limit, 1 - 0.95) == least
 
+    @pytest.mark.core
     @given(shares, deltas)
     def test_one_fewer_is_too_few(self, limit, delta):
         least = samples_needed(float(limit), float(delta))
@@ -176,6 +181,7 @@ class TestNeeded:
 
 
 class TestSmallestRate:
+    @pytest.mark.core
     @given(st.integers(2, 2000), st.sampled_from(DELTAS))
     def test_what_is_proven_by_none_wrong(self, n, delta):
         rate = smallest_provable_rate(n, delta)
@@ -195,6 +201,7 @@ class TestSmallestRate:
 
 
 class TestInterval:
+    @pytest.mark.core
     @given(st.integers(1, 300), st.data(), st.sampled_from([0.5, 0.9, 0.95, 0.999]))
     def test_it_is_clopper_and_pearsons(self, n, data, level):
         count = data.draw(st.integers(0, n))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binomtest
+from tests.examples import few
 
 from margrave import Preference
 from margrave.steer import Dialog
@@ -37,6 +38,8 @@ def check_folds(folds, n, y):
 
 
 class TestPlain:
+    @pytest.mark.core
+    @few(10)
     @given(seeds, st.integers(0, 150), st.floats(0.1, 0.6))
     def test_parts_are_disjoint_complete_and_stratified(self, seed, n, share):
         y = labels(np.random.default_rng(seed), n)
@@ -50,6 +53,8 @@ class TestPlain:
         check_folds(parts.folds, len(parts.build), y[parts.build])
         assert parts.held.tolist() == list(range(len(parts.build)))
 
+    @pytest.mark.core
+    @few(10)
     @given(seeds)
     def test_folds_have_the_classes_shares(self, seed):
         y = labels(np.random.default_rng(seed), 100)
@@ -93,6 +98,8 @@ def grouped(draw):
 
 
 class TestGroups:
+    @pytest.mark.core
+    @few(5)
     @given(grouped(), st.floats(0.1, 0.4), seeds)
     def test_a_group_is_in_one_part_and_in_one_fold(self, data, share, seed):
         y, groups = data
@@ -103,6 +110,8 @@ class TestGroups:
         for training, at in parts.folds:
             assert not set(inside[training]) & set(inside[at])
 
+    @pytest.mark.core
+    @few(5)
     @given(grouped(), seeds)
     def test_one_of_each_group_certifies_and_none_is_forgotten(self, data, seed):
         y, groups = data
@@ -146,6 +155,7 @@ class TestGroups:
 
 
 class TestTime:
+    @pytest.mark.core
     @given(seeds, st.integers(30, 150), st.floats(0.1, 0.5))
     def test_what_certifies_came_last(self, seed, n, share):
         rng = np.random.default_rng(seed)
@@ -157,6 +167,8 @@ class TestTime:
         assert len(parts.certify) == round(len(y) * share)
         assert time[parts.certify].min() > time[parts.build].max()
 
+    @pytest.mark.core
+    @few(10)
     @given(seeds, st.integers(30, 150))
     def test_folds_go_forward_only(self, seed, n):
         rng = np.random.default_rng(seed)
@@ -173,6 +185,7 @@ class TestTime:
         first = min(inside[at].min() for _, at in parts.folds)
         assert parts.held.tolist() == np.flatnonzero(inside >= first).tolist()
 
+    @pytest.mark.core
     @given(seeds)
     def test_of_the_same_moment_none_is_before_another(self, seed):
         rng = np.random.default_rng(seed)

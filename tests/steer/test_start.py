@@ -165,6 +165,7 @@ def test_no_certify_sample_is_ever_learned_from(monkeypatch, how):
     assert not Recorder.trained_on & certify_ids(dialog)
 
 
+@pytest.mark.core
 def test_no_certify_sample_is_seen_by_the_encoder(monkeypatch, fast_default):
     seen = []
     fit = TableEncoder.fit

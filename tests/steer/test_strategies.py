@@ -171,6 +171,7 @@ def noise_members(n, count, seed):
     return [Scored(row).fit(None, labels) for row in scores], labels
 
 
+@pytest.mark.core
 def test_weights_are_judged_on_samples_they_were_not_learned_from():
     members, labels = noise_members(120, 40, seed=2)
     rows = np.arange(120.0)[:, None]

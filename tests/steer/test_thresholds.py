@@ -103,6 +103,7 @@ class TestCut:
         assert Threshold(np.inf, np.inf).predict(scores).tolist() == [0, 0, 0]
         assert Threshold(-np.inf, -np.inf).predict(scores).tolist() == [1, 1, 1]
 
+    @pytest.mark.core
     @given(
         st.lists(st.integers(-6, 6), min_size=1, max_size=20),
         st.integers(-5, 5),
@@ -144,6 +145,7 @@ class TestOffsets:
         shifted = Offsets(decision.offset + shift, 1.0)
         assert (decision.predict(scores) == shifted.predict(scores)).all()
 
+    @pytest.mark.core
     @given(arrays(np.float64, (6, 3), elements=st.integers(-5, 5)))
     def test_leads_are_of_the_largest_over_the_next(self, scores):
         ordered = np.sort(scores, axis=1)
@@ -151,6 +153,7 @@ class TestOffsets:
 
 
 class TestMoved:
+    @pytest.mark.core
     @given(scored(), st.sampled_from(TWO + WITH_REJECTS))
     @example(  # two thresholds miss it by 3.2, but for rounding, and one of them has fewer errors
         (np.array([0, 0, 1, 0, 1, 1, 1, 1]), np.array([0.5, 0.5, 0, 0.5, 0.5, 0.5, 0.5, 0.5])),

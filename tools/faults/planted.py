@@ -30,6 +30,15 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "A path continues after a decision has failed",
         "steer/_plan.py",
+        "passing = passing & (_p_values(cells, decision.rejects, found) <= delta)\n"
+        "        if not passing.any():\n            break\n        n_passed += passing",
+        "passing = _p_values(cells, decision.rejects, found) <= delta\n"
+        "        n_passed = np.where(passing, 1 + plan.path.index(decision), n_passed)",
+        "steer/test_certify.py",
+    ),
+    (
+        "Of many sets, a path continues on those where a decision has failed",
+        "steer/_plan.py",
         "passing = passing & (_p_values(cells, decision.rejects, found) <= delta)",
         "passing = _p_values(cells, decision.rejects, found) <= delta",
         "steer/test_certify.py",

@@ -94,15 +94,7 @@ def read_explanations() -> dict[str, str]:
 def write_report(
     found: Mapping[str, Mapping[str, Sequence[Any]]], explanations: Mapping[str, str]
 ) -> tuple[str, list[str]]:
-    """Write a table of all results, and list what is wrong with them.
-
-    Parameters
-    ----------
-    found : mapping of str to mapping of str to (str, float)
-        For each kind and each fault the test that noticed it, empty if none did, and the seconds.
-    explanations : mapping of str to str
-        Why mutants survive.
-    """
+    """Write all results, the test and the seconds of each fault, and list what is wrong."""
     counts, lines, complaints = [], [], []
     for kind, results in found.items():
         survivors = [name for name, (test, _) in results.items() if not test]

@@ -11,21 +11,9 @@ PACKAGE = ROOT / "src" / "margrave"
 
 @dataclass(frozen=True)
 class Fault:
-    """A changed file of the package.
+    """A changed file of the package, and the tests that may notice it."""
 
-    Attributes
-    ----------
-    name : str
-        What is wrong; identifies the fault.
-    file : str
-        The file, in the package.
-    text : str
-        The file with the fault.
-    tests : tuple of str
-        Files and node ids of tests, in the order in which they run.
-    """
-
-    name: str
-    file: str
-    text: str
-    tests: tuple[str, ...]
+    name: str  # what is wrong; identifies the fault
+    file: str  # in the package
+    text: str  # of the file with the fault
+    tests: tuple[str, ...]  # files and node ids, in the order in which they run

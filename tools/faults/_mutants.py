@@ -11,6 +11,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from hashlib import sha256
 from typing import Any
 
@@ -80,28 +81,58 @@ def _tests(file: str) -> tuple[str, ...]:
 
 
 def find_mutants(source: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of mutants of a file.
-
-    Of the changes of one kind in one statement, it is the one whose name has the smallest hash.
-    """
+    """Yield the name and the text of mutants of a file, of each kind one for each statement."""
     lines, known = source.splitlines(keepends=True), Counter[str]()
-    for function, bound, holder, at in _statements(ast.parse(source), "", Counter()):
-        statement = holder[at]
-        before, first, last = _head(statement), statement.lineno - 1, _last_line(statement)
-        changes: dict[str, tuple[bytes, str, str]] = {}
-        for kind, container, key, new in [*_removals(holder, at, bound), *_edits(statement)]:
-            old = _exchange(container, key, new)
+    for function, names, holder, at in _statements(ast.parse(source), "", Counter()):
+        statement, chosen = holder[at], {}
+        before = _head(statement)
+        for kind, container, key, new in _changes(holder, at, names):
+            old, container[key] = container[key], new
             after = _head(holder[at])
-            _exchange(container, key, old)
+            container[key] = old
             name = f"{function}: {_difference(before, after)}"
             known[name] += 1
             name += f" ({known[name]})" if known[name] > 1 else ""
             one = sha256(name.encode()).digest(), name, after
-            changes[kind] = min(changes.get(kind, one), one)
-        for _, name, after in changes.values():
-            indent = " " * statement.col_offset + "el" * lines[first].lstrip().startswith("elif")
-            colon = ":" if hasattr(statement, "body") else ""
-            yield name, "".join([*lines[:first], f"{indent}{after}{colon}\n", *lines[last:]])
+            chosen[kind] = min(chosen.get(kind, one), one)
+        body, first = getattr(statement, "body", None), statement.lineno - 1
+        rest = lines[body[0].lineno - 1 if body else statement.end_lineno :]
+        indent = " " * statement.col_offset + "el" * lines[first].lstrip().startswith("elif")
+        for _, name, after in chosen.values():
+            yield name, "".join([*lines[:first], indent, after, ":\n" if body else "\n", *rest])
+
+
+def _statements(
+    node: ast.AST, function: str, names: Counter[str]
+) -> Iterator[tuple[str, Counter[str], list[Any], int]]:
+    """Yield where the statements are that write no texts, with the names of their function."""
+    for field in _BODIES:
+        holder = getattr(node, field, [])
+        for at, child in enumerate(holder):
+            name, own = function, names
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                name, own = f"{function}.{child.name}".lstrip("."), _names(child)
+                if _TEXTS.search(name):
+                    continue
+            if not isinstance(child, ast.ExceptHandler | ast.Raise):
+                yield name, own, holder, at
+            yield from _statements(child, name, own)
+
+
+def _names(node: ast.AST) -> Counter[str]:
+    """Count how often a node assigns names, or has them as parameters."""
+    nodes = list(ast.walk(node))
+    parameters = [one.arg for one in nodes if isinstance(one, ast.arg)]
+    stored = (one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    return Counter([*parameters, *(one.id for one in stored)])
+
+
+def _head(statement: ast.stmt) -> str:
+    """Write a statement, or what is before its body, in one line."""
+    bare = copy(statement)
+    for field in {*_BODIES, "decorator_list"} & set(vars(bare)):
+        setattr(bare, field, [])
+    return " ".join(ast.unparse(bare).split()).removesuffix(":")
 
 
 def _difference(before: str, after: str) -> str:
@@ -117,105 +148,57 @@ def _difference(before: str, after: str) -> str:
     return f"{prefix[-60:]} [{changed}] {suffix[:60]}".strip()
 
 
-def _exchange(container: Any, key: Any, new: Any) -> Any:
-    """Put something into a list or an attribute of a node, and return what was there."""
-    if isinstance(container, list):
-        old, container[key] = container[key], new
-    else:
-        old = getattr(container, key)
-        setattr(container, key, new)
-    return old
-
-
-def _statements(
-    node: ast.AST, function: str, bound: Counter[str]
-) -> Iterator[tuple[str, Counter[str], list[Any], int]]:
-    """Yield where the statements are that write no texts, with the names of their function."""
-    for field in _BODIES:
-        holder = getattr(node, field, [])
-        for at, child in enumerate(holder):
-            name, names = function, bound
-            if isinstance(child, ast.FunctionDef | ast.ClassDef):
-                name = f"{function}.{child.name}".lstrip(".")
-                names = Counter(map(_bound_name, ast.walk(child)))
-                if _TEXTS.search(name):
-                    continue
-            if not isinstance(child, ast.ExceptHandler | ast.Raise):
-                yield name, names, holder, at
-            yield from _statements(child, name, names)
-
-
-def _bound_name(node: ast.AST) -> str:
-    """Return the name that a node assigns, or that is a parameter."""
-    stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    return node.id if stored else node.arg if isinstance(node, ast.arg) else ""
-
-
-def _last_line(statement: ast.stmt) -> int:
-    """Return the number of the last line of a statement, or of what is before its body."""
-    body = getattr(statement, "body", None)
-    return body[0].lineno - 1 if body else statement.end_lineno or statement.lineno
-
-
-def _head(statement: Any) -> str:
-    """Write a statement, or what is before its body, in one line."""
-    left_out = {field: getattr(statement, field) for field in _BODIES if hasattr(statement, field)}
-    for field in left_out:
-        setattr(statement, field, [])
-    decorators, statement.decorator_list = getattr(statement, "decorator_list", []), []
-    text = ast.unparse(statement)
-    for field, value in (*left_out.items(), ("decorator_list", decorators)):
-        setattr(statement, field, value)
-    return " ".join(text.split()).removesuffix(":")
-
-
-def _removals(
-    holder: list[Any], at: int, bound: Counter[str]
-) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield the removal of a call or an assignment, unless it only leaves a name undefined."""
+def _changes(
+    holder: list[Any], at: int, names: Counter[str]
+) -> Iterator[tuple[str, Any, Any, ast.AST]]:
+    """Yield changes of a statement: a kind, a list or dictionary, a key, and what to put there."""
     statement = holder[at]
     call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-    names = list(filter(None, map(_bound_name, ast.walk(statement))))
-    again = isinstance(statement, ast.Assign) and all(bound[name] > 1 for name in names)
+    # Without the only assignment of a name, the code would not run at all.
+    again = isinstance(statement, ast.Assign) and all(
+        names[name] > n for name, n in _names(statement).items()
+    )
     if call or again or isinstance(statement, ast.AugAssign):
         yield "removed", holder, at, ast.Pass()
+    for container, key in _places(statement):
+        for kind, new in _replacements(container[key], key):
+            yield kind, container, key, new
 
 
-def _edits(node: Any) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield a kind of change, a list or a node, an index or an attribute, and what to put there."""
-    for field, value in ast.iter_fields(node):
-        if field in _SKIPPED or (field in _BODIES and isinstance(value, list)):
+def _places(node: ast.AST) -> Iterator[tuple[Any, Any]]:
+    """Yield the lists and dictionaries with nodes below a node, and the keys of these."""
+    for field, value in vars(node).items():
+        several = isinstance(value, list)
+        if field in _SKIPPED or (field in _BODIES and several):
             continue
-        places = (
-            [(value, i) for i in range(len(value))] if isinstance(value, list) else [(node, field)]
-        )
-        for container, key in places:
-            child = value[key] if isinstance(value, list) else value
-            if isinstance(child, ast.AST) and not _is_text(child):
-                yield from _edits_of(child, container, key)
-                yield from _edits(child)
+        container, keys = (value, range(len(value))) if several else (vars(node), [field])
+        for key in keys:
+            if isinstance(container[key], ast.AST) and not _is_text(container[key]):
+                yield container, key
+                yield from _places(container[key])
 
 
-def _edits_of(child: Any, container: Any, key: Any) -> Iterator[tuple[str, Any, Any, Any]]:
-    match child:
+def _replacements(node: ast.AST, key: Any) -> Iterator[tuple[str, ast.AST]]:
+    """Yield what may replace a node, each with the kind of the change."""
+    match node:
         case ast.cmpop():
-            if type(child) in _BOUNDARY:
-                yield "boundary", container, key, _BOUNDARY[type(child)]()
-            yield "negation", container, key, _NEGATED[type(child)]()
-        case ast.operator() | ast.boolop() if type(child) in _SWAPPED:
-            yield "operator", container, key, _SWAPPED[type(child)]()
+            if type(node) in _BOUNDARY:
+                yield "boundary", _BOUNDARY[type(node)]()
+            yield "negation", _NEGATED[type(node)]()
+        case ast.operator() | ast.boolop() if type(node) in _SWAPPED:
+            yield "operator", _SWAPPED[type(node)]()
         case ast.UnaryOp(op=ast.Not() | ast.Invert()):
-            yield "not", container, key, child.operand
+            yield "not", node.operand
         case ast.Constant(value=bool()):
-            yield "constant", container, key, ast.Constant(not child.value)
+            yield "constant", ast.Constant(not node.value)
         case ast.Constant(value=int() | float()):
-            yield "number", container, key, ast.Constant(child.value + 1)
+            yield "number", ast.Constant(node.value + 1)
         case ast.Name(id=name) if name in _EXTREMES:
-            yield "extreme", child, "id", _EXTREMES[name]
+            yield "extreme", ast.Name(_EXTREMES[name], node.ctx)
         case ast.Attribute(attr=name) if name in _EXTREMES:
-            yield "extreme", child, "attr", _EXTREMES[name]
-    if key == "test" and not isinstance(child, ast.Compare | ast.UnaryOp):
-        yield "condition", container, key, ast.UnaryOp(ast.Not(), child)
+            yield "extreme", ast.Attribute(node.value, _EXTREMES[name], node.ctx)
+    if key == "test" and not isinstance(node, ast.Compare | ast.UnaryOp):
+        yield "condition", ast.UnaryOp(ast.Not(), node)
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -225,9 +208,8 @@ def _is_text(node: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Attribute(attr="warn") | ast.Name(id="isinstance")):
             return True
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return any(
-                isinstance(one, ast.Constant) and isinstance(one.value, str)
-                for one in (left, right)
-            )
+        case ast.BinOp(op=ast.Add(), left=ast.Constant(value=str())):
+            return True
+        case ast.BinOp(op=ast.Add(), right=ast.Constant(value=str())):
+            return True
     return False

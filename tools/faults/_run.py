@@ -36,23 +36,9 @@ TOO_LONG = "the time limit"
 def run_tests(
     faults: Sequence[Fault], seconds: dict[str, float]
 ) -> Iterator[tuple[Fault, str, float]]:
-    """Run the tests of each fault, on all cores.
+    """Run the tests of each fault, on all cores; yield what failed, "" if nothing, and the time.
 
-    Parameters
-    ----------
-    faults : sequence of Fault
-        The faults.
-    seconds : dict
-        How long each test takes without a fault.
-
-    Yields
-    ------
-    fault : Fault
-        The fault.
-    noticed_by : str
-        The test that failed; empty if none did.
-    seconds : float
-        How long it took.
+    The time limit of a fault follows from how long each of its tests takes without one.
     """
     for name in _SLOW_IMPORTS:
         importlib.import_module(name)

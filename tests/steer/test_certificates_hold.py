@@ -30,6 +30,7 @@ from margrave.steer._order_statistic import clopper_pearson, largest_allowed_cou
 from margrave.steer._plan import Plan, certify_draws
 from margrave.steer._thresholds import Offsets, Threshold, default_decision
 
+pytestmark = pytest.mark.core
 DELTA = 0.1
 FINE, COARSE = normal(), normal(step=0.75)
 WORLDS = pytest.mark.parametrize("world", [FINE, COARSE], ids=["no ties", "ties"])

@@ -1,0 +1,691 @@
+"""The rows of the coverage page as small examples: each calls what its row names, and checks what
+that part of the paper says.
+
+The tests stand in the order of the papers. ``@row`` connects a test with the rows of the page.
+"""
+
+import ast
+import inspect
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from experiments.martingale import measures
+from experiments.martingale.models import Size
+from experiments.martingale.paper import TABLE_2_METHODS, TABLE_3_METHODS
+from experiments.rank_margin import study, unbalanced
+from experiments.rank_margin.paper import METHODS, TABLES
+from scipy.optimize import linprog, minimize
+from scipy.special import softmax
+from scipy.stats import friedmanchisquare, kendalltau
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KernelDensity
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from tests.classifiers import Scored
+from tests.needs import need_package
+from tests.test_coverage import SECTIONS, resolve, rows
+
+from margrave import Confusion, datasets, fuse, scale, select, studio
+from margrave.catalogue import make
+from margrave.compare import (
+    BiasVarianceDisplay,
+    BoostingDisplay,
+    CertaintyDisplay,
+    CriticalDifferenceDisplay,
+    MartingaleDisplay,
+    RankMarginDisplay,
+    RegionDisplay,
+    bias_variance,
+    friedman_holm,
+)
+from margrave.fuse import (
+    BayesOptimalClassifier,
+    RankMarginClassifier,
+    VoteClassifier,
+    rank_margin_weights,
+)
+from margrave.members import (
+    ModestAdaBoostClassifier,
+    RankBoostClassifier,
+    RealAdaBoostClassifier,
+    SmoothedBaggingClassifier,
+    VariedTreesClassifier,
+)
+from margrave.pairs import CrucialPairs, minimum_margin, sample_margins
+from margrave.select import (
+    LocalSelectionClassifier,
+    MixtureOfExpertsClassifier,
+    RegionSelectionClassifier,
+)
+
+pytestmark = pytest.mark.core
+
+MARROCCO, SLIDES = "Marrocco et al. (2010)", "Multi-classifiers"
+PELCKMANS, NAIR, KULKARNI = "Pelckmans et al. (2008)", "Nair (2015)", "Kulkarni et al. (2016)"
+CELLS = {
+    (paper, part): name
+    for paper, section in SECTIONS.items()
+    for part, name, _, status in rows(section)
+    if not status.startswith("no code")
+}
+EXAMPLES = {}
+
+
+def row(paper, *parts):
+    """Make a test the example of one or more rows."""
+
+    def add(test):
+        for part in parts:
+            assert (paper, part) not in EXAMPLES, part
+            EXAMPLES[paper, part] = test
+        return test
+
+    return add
+
+
+# Small data: two classes that overlap, and the scores of three members in [-1, 1].
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(60, 2))
+Y = (X.sum(axis=1) + RANDOM.normal(scale=0.7, size=60) > 0).astype(int)
+SIGNS = 2 * Y - 1
+MOONS = make_moons(80, noise=0.25, random_state=0)
+F = np.tanh(0.8 * SIGNS[:, None] + RANDOM.normal(size=(60, 3)))
+
+
+def differences(scores, y=Y):
+    """Return the margin of every crucial pair by brute force, a row for each positive."""
+    return np.subtract.outer(scores[y == 1], scores[y == 0])
+
+
+class Labels(ClassifierMixin, BaseEstimator):
+    """A member whose predictions are given; samples are their positions."""
+
+    def __init__(self, labels=None, classes=None):
+        self.labels, self.classes_ = labels, np.asarray(classes)
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.asarray(self.labels)[np.asarray(X)[:, 0].astype(int)]
+
+
+def vote(votes, classes="abc", **settings):
+    """Return the decision of a vote for each row of the members' labels."""
+    votes = np.array([list(labels) for labels in votes])
+    members = [Labels(column, list(classes)) for column in votes.T]
+    at = np.arange(len(votes))[:, None]
+    model = VoteClassifier(members, prefit=True, reject_label="none", **settings)
+    return model.fit(at, np.resize(list(classes), len(votes))).predict(at).tolist()
+
+
+@pytest.fixture
+def plt():
+    need_package("matplotlib").use("agg")
+    pyplot = need_package("matplotlib.pyplot")
+    yield pyplot
+    pyplot.close("all")
+
+
+# Marrocco et al. (2010)
+
+
+@row(MARROCCO, "1 AUC instead of accuracy, for unknown costs and priors")
+def test_auc_depends_neither_on_a_threshold_nor_on_priors():
+    scores = F[:, 0]
+    margins = differences(scores)
+    auc = CrucialPairs.of(scores, Y).auc
+    assert auc == pytest.approx((margins > 0).mean() + (margins == 0).mean() / 2)
+    assert CrucialPairs.of(np.exp(scores) - 7, Y).auc == auc
+    more = np.repeat(np.arange(60), np.where(Y == 1, 1, 9))  # nine times as many negatives
+    assert CrucialPairs.of(scores[more], Y[more]).auc == pytest.approx(auc)
+
+
+@row(MARROCCO, "1 Bagging and boosting as weighted averages")
+@row(KULKARNI, "2 Boosting: AdaBoost")
+@row(NAIR, "4 Bagging, equation (2)", "5 Boosting, equations (3) and (4)")
+def test_bagging_is_an_average_and_adaboost_a_weighted_sum():
+    bagging = make("bagging", n_estimators=5, random_state=0).fit(X, Y)
+    mean = np.mean([member.predict_proba(X) for member in bagging.estimators_], axis=0)
+    np.testing.assert_allclose(bagging.predict_proba(X), mean)
+
+    boosting = make("adaboost", n_estimators=5, random_state=0).fit(X, Y)
+    errors = boosting.estimator_errors_
+    alpha = np.log((1 - errors) / errors) / 2
+    votes = np.array([2 * member.predict(X) - 1 for member in boosting.estimators_])
+    assert (boosting.predict(X) == (alpha @ votes > 0)).all()
+
+
+@row(MARROCCO, "2 Sample margin (hard margin)", "2 Minimum margin μ(f) of a classifier")
+def test_the_margin_of_a_sample_is_negative_if_its_prediction_is_wrong():
+    margins = sample_margins(F[:, 0], Y)
+    np.testing.assert_array_equal(margins, SIGNS * F[:, 0])
+    assert ((margins < 0) == (np.sign(F[:, 0]) != SIGNS)).all()
+    assert minimum_margin(F[:, 0], Y) == margins.min()
+
+
+@row(MARROCCO, "2 Crucial pair and its margin", "2 Rank margin, equation (1)")
+def test_the_rank_margin_is_the_smallest_margin_of_all_crucial_pairs():
+    margins = np.sort(differences(F[:, 0]), axis=None)
+    pairs = CrucialPairs.of(F[:, 0], Y)
+    assert pairs.n_pairs == len(margins) == Y.sum() * (1 - Y).sum()
+    np.testing.assert_array_equal(pairs.quantile((np.arange(9) + 1) / len(margins)), margins[:9])
+    assert pairs.cdf(0) == (margins <= 0).mean()  # pairs in the wrong order have margins below 0
+    assert pairs.rank_margin == margins[0]
+
+
+@row(MARROCCO, "2 RankBoost")
+def test_rankboost_weights_the_pairs_with_the_smallest_margins_most():
+    """The second threshold is the best one under weights that fall with the margin so far."""
+    model = make("rankboost", n_estimators=2).fit(X, Y)
+    assert isinstance(model, RankBoostClassifier)
+    one = RankBoostClassifier(n_estimators=1).fit(X, Y).decision_function(X)
+    weights = np.exp(-differences(one))
+    weights /= weights.sum()
+    above = [X[:, j] > threshold for j in (0, 1) for threshold in X[:, j]]
+    agreements = [(weights * differences(h.astype(float))).sum() for h in above]
+    ranker = model.rankers_[0][1]
+    chosen = differences((X[:, ranker.feature] > ranker.threshold).astype(float))
+    r = (weights * chosen).sum()
+    assert abs(r) == pytest.approx(np.abs(agreements).max())
+    assert ranker.weight == pytest.approx(np.log((1 + r) / (1 - r)) / 2)
+
+
+@row(MARROCCO, "3 Margins of members and of their combination, equations (2) to (4)")
+def test_the_margins_of_the_combination_are_the_weighted_margins_of_the_members():
+    at = np.arange(60)[:, None]
+    members = [Scored(scores).fit(at, Y) for scores in F.T]
+    committee = RankMarginClassifier(members, nu=0.0, scale="decision", prefit=True).fit(at, Y)
+    w = committee.weights_
+    assert w.sum() == pytest.approx(1)
+    assert w.min() >= 0
+    scaled = np.array(
+        [
+            RankMarginClassifier([m], nu=0.0, scale="decision", prefit=True)
+            .fit(at, Y)
+            .combined_scores(at)
+            for m in members
+        ]
+    )
+    combined = differences(committee.combined_scores(at))
+    np.testing.assert_allclose(combined, np.tensordot(w, [differences(s) for s in scaled], 1))
+    found = rank_margin_weights(F, Y)
+    assert found.margin == pytest.approx(differences(F @ found.weights).min())
+
+
+def linear_program(scores, y=Y, *, at_most=False):
+    """Solve the program of section 3 as it is printed, with a constraint for each pair."""
+    R = np.column_stack([differences(column, y).ravel() for column in scores.T])
+    K = R.shape[1]
+    pairs, total = np.hstack([-R, np.ones((len(R), 1))]), np.append(np.ones(K), 0)
+    limits = {"A_ub": pairs, "b_ub": np.zeros(len(R)), "A_eq": [total], "b_eq": [1]}
+    if at_most:
+        limits = {"A_ub": np.vstack([pairs, total]), "b_ub": np.append(np.zeros(len(R)), 1)}
+    bounds = [(0, None)] * K + [(None, None)]
+    return linprog(np.append(np.zeros(K), -1), bounds=bounds, **limits).x
+
+
+@row(MARROCCO, "3 The max-min problem and the linear program")
+def test_the_weights_solve_the_linear_program():
+    found = rank_margin_weights(F, Y, nu=0, tol=1e-9)
+    *w, rho = linear_program(F)
+    assert found.margin == pytest.approx(rho, abs=1e-7)
+    assert differences(F @ w).min() == pytest.approx(rho)
+    others = np.random.default_rng(1).dirichlet(np.ones(3), size=100)
+    assert max(differences(F @ other).min() for other in others) <= found.margin + 1e-7
+
+
+@row(MARROCCO, "3 The program in block-matrix form")
+def test_weights_with_a_sum_of_at_most_1_collapse_and_ours_sum_to_1():
+    np.testing.assert_allclose(linear_program(F, at_most=True), 0, atol=1e-9)
+    found = rank_margin_weights(F, Y)
+    assert found.margin < 0  # the data are not separable
+    assert found.weights.sum() == pytest.approx(1)
+
+
+@row(MARROCCO, "3 The number of constraints")
+def test_few_of_the_constraints_are_needed():
+    """The paper has one for each pair; both functions need a few pairs and find the same margin."""
+    y = np.resize([0, 1], 2000)
+    scores = np.tanh(np.where(y == 1, 0.5, -0.5)[:, None] + RANDOM.normal(size=(2000, 3)))
+    found = rank_margin_weights(scores, y)
+    assert found.n_active < 100 < CrucialPairs.of(scores[:, 0], y).n_pairs == 1000 * 1000
+    array = need_package("dask.array")
+    blocks = scale.rank_margin_weights(array.from_array(scores, 500), array.from_array(y, 500))
+    assert blocks.margin == pytest.approx(found.margin, abs=1e-4)
+
+
+@row(MARROCCO, "4 Data sets, table 1")
+def test_liver_is_as_in_table_1_and_sonar_has_fewer_samples_than_printed():
+    liver, sonar = datasets.load("liver"), datasets.load("sonar")
+    assert liver.data.shape == (345, 6)
+    assert (liver.target == 2).mean() == pytest.approx(0.5797, abs=5e-5)
+    assert sonar.data.shape == (208, 60)  # 260 are printed
+    assert (sonar.target == "M").mean() == pytest.approx(0.5337, abs=5e-5)
+
+
+@row(MARROCCO, "4 Ten runs of a split in training, tuning and test set")
+def test_ten_runs_split_in_three_parts_and_scale_the_features():
+    runs = [study.split("Hayes", seed, "thirds") for seed in range(10)]
+    assert len({run.X_test.tobytes() for run in runs}) == 10
+    for run in runs[:2]:
+        assert [len(y) for y in (run.y_train, run.y_tune, run.y_test)] == [43, 43, 43]
+        np.testing.assert_allclose(run.X_train.mean(axis=0), 0, atol=1e-9)
+        np.testing.assert_allclose(run.X_train.std(axis=0), 1)
+
+
+@row(MARROCCO, "4 Modest AdaBoost with random initial weights")
+def test_modest_adaboosts_of_ten_trees_differ_by_their_initial_weights():
+    x = X[:, :1]  # with one feature, the seed of a tree has no influence
+    one, other = (ModestAdaBoostClassifier(random_state=seed).fit(x, Y) for seed in (0, 1))
+    assert not np.allclose(one.decision_function(x), other.decision_function(x))
+    plain = [make("modest-adaboost", random_weights=False, random_state=s) for s in (0, 1)]
+    scores = [model.fit(x, Y).decision_function(x) for model in plain]
+    np.testing.assert_array_equal(*scores)
+    trees = [tree for problem in one.estimators_ for tree in problem]
+    assert one.n_estimators == 10 >= len(trees)
+    assert max(tree.get_depth() for tree in trees) <= 3
+
+
+@row(MARROCCO, "4 RankBoost and the linear SVM as combination rules")
+def test_the_svm_combines_members_linearly_and_rankboost_does_not():
+    def is_linear(model):
+        f = model.decision_function(np.vstack([F, np.roll(F, 1, 0), (F + np.roll(F, 1, 0)) / 2]))
+        return np.allclose(f[120:], (f[:60] + f[60:120]) / 2)
+
+    assert is_linear(study.fit_svm(F, Y))
+    rankboost = RankBoostClassifier().fit(F, Y)
+    assert rankboost.n_estimators == 100
+    assert not is_linear(rankboost)
+
+
+PRINTED = np.array([[mean for mean, _ in means] for means in TABLES[7].values()])
+
+
+@row(MARROCCO, "4 Friedman's test and Holm's procedure")
+def test_holm_follows_friedman_on_the_printed_table_of_7_members(plt):
+    tested = friedman_holm(PRINTED, methods=METHODS, control="RankMargin", alpha=0.01)
+    assert tested.p_value == pytest.approx(friedmanchisquare(*PRINTED.T).pvalue)
+    assert tested.p_value < 0.01
+    low, high = sorted(tested.p_values[1:])  # of two comparisons: twice the smaller one
+    assert sorted(tested.adjusted[1:]) == pytest.approx([2 * low, max(2 * low, high)])
+    assert tested.worse == ("RankBoost",)
+    display = CriticalDifferenceDisplay(tested, test="holm")
+    assert [set(group) for group in display.groups] == [{"RankMargin", "SVM"}]
+
+
+@row(MARROCCO, "4 Tables 2 and 3")
+def test_a_run_of_tables_2_and_3_has_the_auc_of_each_rule_with_5_and_7_members():
+    run = study.one_run("50/25/25", "Hayes", run=0, seed=0, strong=())
+    columns = list(product(("5 Modest", "7 Modest"), METHODS))
+    aucs = [run.values[column] for column in columns]
+    assert all(0.5 < auc <= 1 for auc in aucs)
+    better = PRINTED[:, 0] > PRINTED[:, 2]  # the paper: RankMargin on 8 of 10 sets
+    assert better.sum() == 8
+    assert friedman_holm(np.reshape(aucs, (2, 3)), methods=METHODS).n_rows == 2
+
+
+@row(MARROCCO, "4 Figures 1 and 2")
+def test_curves_of_rank_margins_have_a_logarithmic_axis(plt):
+    scores = {"RankMargin": F @ rank_margin_weights(F, Y).weights, "best": F[:, 0]}
+    display = RankMarginDisplay.from_predictions(Y, scores, normalise=False)
+    assert display.ax_.get_yscale() == "log"
+    for name, line in display.lines_.items():
+        margins, fractions = line.get_data()
+        brute = differences(scores[name])
+        found = [(brute <= margin + 1e-12).mean() for margin in margins[::20]]
+        np.testing.assert_allclose(fractions[::20], found, atol=1e-3)
+
+
+@row(MARROCCO, "5 Highly unbalanced data")
+def test_positives_are_removed_from_the_training_and_tuning_set_only():
+    parts = unbalanced.split("Titanic", 0.05, seed=0)
+    assert parts.both[1].mean() == pytest.approx(0.05, abs=1e-3)
+    survivors = (datasets.load("titanic").target == "Yes").mean()
+    assert parts.y_test.mean() == pytest.approx(survivors, abs=1e-3)
+
+
+@row(MARROCCO, "5 Slack variables for noisy data")
+def test_slack_ignores_one_wrong_label():
+    """One member is right but for the first sample, the other ranks only the last two well."""
+    at, good, poor = np.arange(60)[:, None], 0.3 * SIGNS, 0.1 * F[:, 0]
+    good[0], poor[-2:] = -SIGNS[0], SIGNS[-2:]
+    members = [Scored(scores).fit(at, Y) for scores in (good, poor)]
+    weights = [
+        RankMarginClassifier(members, nu=nu, scale="decision", prefit=True).fit(at, Y).weights_
+        for nu in (0.0, 0.5)
+    ]
+    assert weights[0][0] < 0.5 < weights[1][0]
+
+
+# Multi-classifiers (slides)
+
+
+@row(SLIDES, "Terminologies: mixture of experts")
+def test_a_gate_weights_the_experts_of_each_sample():
+    experts = [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)]
+    mixture = MixtureOfExpertsClassifier(experts, random_state=0).fit(X, Y)
+    gate = mixture.gate(X)
+    np.testing.assert_allclose(gate.sum(axis=1), 1)
+    assert gate.min() >= 0
+    assert np.ptp(gate, axis=0).min() > 0  # the weights depend on the sample
+    members = np.array([expert.predict_proba(X) for expert in mixture.estimators_])
+    np.testing.assert_allclose(mixture.predict_proba(X), np.einsum("ij,jik->ik", gate, members))
+
+
+def slide_example():
+    """Return samples, labels, regions and the three classifiers of the slide "Selection (ii)"."""
+    rng = np.random.default_rng(0)
+    regions = np.repeat([0, 1, 2], [90, 90, 20])
+    X = np.column_stack([regions + rng.uniform(0.1, 0.9, 200), np.resize([1.0, -1.0], 200)])
+    y = np.select([regions == 0, regions == 1], [1, 2], np.where(X[:, 1] > 0, 2, 1))
+    constants = [DummyClassifier(strategy="constant", constant=c).fit(X, y) for c in (1, 2)]
+    linear = LogisticRegression().fit(X[regions == 2] * [0, 1], y[regions == 2])
+    return X, y, [*constants, linear]
+
+
+def region_of(X):
+    """Return the region of each sample of the example."""
+    return np.floor(np.asarray(X)[:, 0]).astype(int)
+
+
+@row(SLIDES, "Strategies, combination level: different combiners")
+@row(SLIDES, "Combination level, (ii): fusion vs. selection")
+def test_fusion_asks_every_member_and_selection_one():
+    X, y, members = slide_example()
+    labels = np.array([member.predict(X) for member in members])
+    fused = fuse.VoteClassifier(members, prefit=True).fit(X, y)
+    assert (fused.predict(X) == np.median(labels, axis=0)).all()  # most votes of three
+    selected = select.RegionSelectionClassifier(members, region_of, prefit=True).fit(X, y)
+    assert (selected.predict(X) == np.choose(region_of(X), labels)).all()
+
+
+@row(SLIDES, "Strategies, classifier level: different base classifiers")
+def test_different_base_classifiers_make_different_errors():
+    members = [make(name, random_state=0) for name in ("knn", "tree", "logistic")]
+    errors = [member.fit(X[:30], Y[:30]).predict(X[30:]) != Y[30:] for member in members]
+    assert len({wrong.tobytes() for wrong in errors}) == 3
+
+
+@row(SLIDES, "Strategies, data level: different data subsets")
+def test_bagging_draws_samples_and_adaboost_weights_them():
+    bagging = make("bagging", n_estimators=3, random_state=0).fit(X, Y)
+    drawn = bagging.estimators_samples_
+    assert [len(rows) for rows in drawn] == [60, 60, 60]
+    assert all(len(set(rows.tolist())) < 60 for rows in drawn)  # with replacement
+    assert len({np.sort(rows).tobytes() for rows in drawn}) == 3
+    boosting = make("adaboost", n_estimators=2, random_state=0).fit(X, Y)
+    first, second = (member.predict(X) for member in boosting.estimators_)
+    assert (first != second).any()
+
+
+@row(SLIDES, "Strategies, feature level: different feature subsets")
+@row(SLIDES, "Feature level: random subspace, and the slide after it")
+def test_random_subspaces_are_drawn_with_replacement():
+    wide = np.random.default_rng(0).normal(size=(60, 8))
+    model = make("random-subspace", n_estimators=20, random_state=0).fit(wide, Y)
+    drawn = model.estimators_features_
+    assert {len(features) for features in drawn} == {4}
+    assert any(len(set(features.tolist())) < 4 for features in drawn)
+    members = zip(model.estimators_, drawn, strict=True)
+    mean = np.mean([tree.predict_proba(wide[:, own]) for tree, own in members], axis=0)
+    np.testing.assert_allclose(model.predict_proba(wide), mean)  # the slides count votes
+
+
+@row(SLIDES, "Combination level: the average as a combiner")
+def test_the_average_of_probabilities():
+    members = [GaussianNB(), LogisticRegression()]
+    model = VoteClassifier(members, rule="average").fit(X, Y)
+    p = np.array([member.predict_proba(X) for member in model.estimators_])
+    np.testing.assert_allclose(model.predict_proba(X), p.mean(axis=0))
+    for rule, combine in {"product": np.prod, "minimum": np.min, "maximum": np.max}.items():
+        values = combine(p, axis=0)
+        found = model.set_params(rule=rule).predict_proba(X)
+        np.testing.assert_allclose(found, values / values.sum(axis=1, keepdims=True))
+
+
+@row(SLIDES, "Fusion: majority vote; unanimity, majority, plurality")
+def test_the_three_consensus_patterns():
+    votes = ["aaaaa", "aaabb", "aabbc", "aabcc"]  # 5, 3, 2 and 2 votes of 5 for a
+    assert vote(votes, rule="unanimity") == ["a", "none", "none", "none"]
+    assert vote(votes, rule="majority") == ["a", "a", "none", "none"]
+    assert vote(votes, rule="plurality") == ["a", "a", "a", "a"]
+
+
+@row(SLIDES, "Fusion (ii): plurality, and that it is the majority for two classes")
+def test_plurality_is_the_majority_of_two_classes_unless_they_tie():
+    odd = ["".join(votes) for votes in product("ab", repeat=5)]
+    most = [max("ab", key=votes.count) for votes in odd]
+    assert vote(odd, "ab", rule="plurality") == vote(odd, "ab", rule="majority") == most
+    assert vote(["aabb", "aaab"], "ab", rule="plurality") == ["a", "a"]
+    assert vote(["aabb", "aaab"], "ab", rule="majority") == ["none", "a"]
+
+
+@row(SLIDES, "Fusion (iii): thresholded plurality")
+def test_a_class_needs_a_fraction_of_the_votes_and_all_of_them_is_unanimity():
+    every = ["".join(votes) for votes in product("abc", repeat=4)]
+    winners = [max("abc", key=votes.count) for votes in every]
+    for alpha in (0.25, 0.5, 0.75, 1.0):
+        found = vote(every, threshold=alpha)
+        enough = [votes.count(k) >= alpha * 4 for votes, k in zip(every, winners, strict=True)]
+        assert found == [k if yes else "none" for k, yes in zip(winners, enough, strict=True)]
+    assert found == vote(every, rule="unanimity")
+
+
+@row(SLIDES, "Fusion (iv), (v): weighted majority vote")
+def test_the_class_with_the_most_weight_wins():
+    every = ["".join(votes) for votes in product("abc", repeat=4)]
+    weights = np.array([0.41, 0.27, 0.19, 0.13])  # one for each of the four members
+    sums = [[weights[np.array(list(votes)) == k].sum() for k in "abc"] for votes in every]
+    assert vote(every, weights=weights) == ["abc"[int(np.argmax(each))] for each in sums]
+    assert vote(every, weights=10 * weights) == vote(every, weights=weights)
+
+
+@row(
+    SLIDES, "Selection: regions of competence", "Selection (ii): the example with three classifiers"
+)
+def test_members_of_accuracy_one_half_select_to_accuracy_one(plt):
+    X, y, members = slide_example()
+    singles = [member.score(X, y) for member in members]
+    assert singles == pytest.approx([0.5, 0.5, 0.55], abs=0.01)
+    assert VoteClassifier(members, prefit=True).fit(X, y).score(X, y) == pytest.approx(
+        0.55, abs=0.01
+    )
+    regions = RegionSelectionClassifier(members, region_of, prefit=True).fit(X, y)
+    assert regions.score(X, y) == 1
+    assert len(set(regions.member_of_region_)) == len(regions.regions_) == 3  # K = L
+    local = LocalSelectionClassifier(members, "ola", prefit=True).fit(X, y)
+    assert local.score(X, y) > 0.9
+    display = RegionDisplay.from_estimator(regions, X, y, resolution=12)
+    shown = dict(zip(regions.regions_, regions.member_of_region_, strict=True))
+    places = np.floor(display.grid[0]).ravel().astype(int)
+    inside = (places >= 0) & (places <= 2)
+    assert [shown[at] for at in places[inside]] == display.members.ravel()[inside].tolist()
+
+
+@row(SLIDES, "Data level, (ii), (iii): bagging")
+def test_bagging_counts_votes_of_members_without_probabilities():
+    model = make("bagging", estimator=Perceptron(), n_estimators=5, random_state=0).fit(X, Y)
+    votes = np.sum([member.predict(X) for member in model.estimators_], axis=0)
+    assert (model.predict(X) == (votes > 2.5)).all()
+    trees = make("bagging", n_estimators=5, random_state=0).fit(X, Y)
+    mean = np.mean([member.predict_proba(X) for member in trees.estimators_], axis=0)
+    np.testing.assert_allclose(trees.predict_proba(X), mean)
+
+
+@row(SLIDES, "Data level: neural networks and trees are unstable, k-NN is stable")
+def test_bootstrap_samples_change_networks_and_trees_more_than_neighbours():
+    X, y = MOONS
+    network = {"hidden_layer_sizes": 20, "solver": "lbfgs", "alpha": 0, "max_iter": 100}
+    settings = {"neural-network": network, "tree": {}, "knn": {"n_neighbors": 15}}
+    rng = np.random.default_rng(0)
+    samples = [rng.integers(80, size=80) for _ in range(6)]
+    change = {}
+    for name, params in settings.items():
+        model = make(name, random_state=0, **params)
+        p = np.array([clone(model).fit(X[at], y[at]).predict_proba(X)[:, 1] for at in samples])
+        change[name] = p.var(axis=0).mean()
+    assert change["knn"] < min(change["tree"], change["neural-network"]) / 2
+
+
+@row(SLIDES, "Data level (iv): random forest")
+def test_trees_of_a_forest_have_bootstrap_samples_and_random_features():
+    forest = make("random-forest", n_estimators=10, random_state=0).fit(X, Y)
+    assert len({np.sort(rows).tobytes() for rows in forest.estimators_samples_}) == 10
+    assert all(tree.max_features == "sqrt" for tree in forest.estimators_)
+    mean = np.mean([tree.predict_proba(X) for tree in forest.estimators_], axis=0)
+    np.testing.assert_allclose(forest.predict_proba(X), mean)  # the slides count votes
+
+
+@row(SLIDES, "Data level (iv): trees with randomly varied parameters")
+def test_each_tree_has_its_own_parameters():
+    model = make("varied-trees", n_estimators=8, random_state=0).fit(X, Y)
+    assert isinstance(model, VariedTreesClassifier)
+    assert len({repr(drawn) for drawn in model.parameters_}) > 1
+    for drawn, member in zip(model.parameters_, model.estimators_, strict=True):
+        assert drawn.items() <= member.get_params().items()
+    mean = np.mean([member.predict_proba(X) for member in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), mean)
+
+
+@row(SLIDES, "Data level (vi): boosting, one classifier at a time")
+def test_boosting_adds_one_classifier_at_a_time():
+    for name, rounds in {"adaboost": "n_estimators", "gradient-boosting": "max_iter"}.items():
+        long, short = (make(name, random_state=0, **{rounds: n}).fit(X, Y) for n in (6, 3))
+        stages = list(long.staged_decision_function(X))
+        assert len(stages) == 6
+        np.testing.assert_allclose(stages[2], short.decision_function(X))
+
+
+@row(SLIDES, "Data level (viii), (ix): two pictures of boosting")
+@row(NAIR, "Figure 2: boosting rounds")
+def test_the_display_has_the_errors_after_each_round(plt):
+    model = make("adaboost", n_estimators=5, random_state=0).fit(X, Y)
+    display = BoostingDisplay.from_estimator(model, X, Y)
+    errors = [np.mean(labels != Y) for labels in model.staged_predict(X)]
+    np.testing.assert_allclose(display.training_errors, errors)
+    assert errors[-1] < errors[0]
+
+
+@row(SLIDES, "Data level (x), (xi): AdaBoost")
+@row(NAIR, "5.1 AdaBoost, algorithm 1, equations (5) and (6)")
+def test_adaboost_follows_the_algorithm():
+    model = make("adaboost", n_estimators=4, random_state=0).fit(X, Y)
+    w = np.full(60, 1 / 60)
+    for k, member in enumerate(model.estimators_):
+        wrong = member.predict(X) != Y
+        error = w[wrong].sum()
+        alpha = np.log((1 - error) / error)  # the survey has half of it: the same vote
+        assert [error, alpha] == pytest.approx(
+            [model.estimator_errors_[k], model.estimator_weights_[k]]
+        )
+        by_survey = w * np.exp(-alpha / 2 * np.where(wrong, -1, 1))
+        w = w * np.exp(alpha * wrong)
+        w /= w.sum()
+        np.testing.assert_allclose(by_survey / by_survey.sum(), w)
+    votes = [
+        a * (2 * m.predict(X) - 1)
+        for a, m in zip(model.estimator_weights_, model.estimators_, strict=True)
+    ]
+    assert (model.predict(X) == (np.sum(votes, axis=0) > 0)).all()
+
+
+@row(SLIDES, "Data level (xii): gradient boosting")
+def test_a_tree_of_gradient_boosting_fits_the_residuals():
+    """One stump on a feature of two values: a Newton step on the residuals y − p of each."""
+    x, y = np.repeat([0.0, 1.0], 20), np.repeat([0, 1, 0, 1], [15, 5, 4, 16])
+    model = make("gradient-boosting", max_iter=1, learning_rate=0.5, min_samples_leaf=1)
+    found = model.fit(x[:, None], y).decision_function(x[:, None])
+    p = y.mean()
+    for side in (0, 1):
+        step = np.mean(y[x == side] - p) / (p * (1 - p))
+        np.testing.assert_allclose(found[x == side], np.log(p / (1 - p)) + 0.5 * step, rtol=1e-5)
+
+
+@row(SLIDES, "Data level (xiii): XGBoost, with early stopping")
+def test_xgboost_stops_when_further_trees_do_not_help():
+    need_package("xgboost")
+    model = make("xgboost", n_estimators=300, early_stopping_rounds=3, n_jobs=1)
+    model.fit(X[:40], Y[:40], eval_set=[(X[40:], Y[40:])], verbose=False)
+    booster = model.estimator_.get_booster()
+    assert booster.best_iteration + 1 + 3 == booster.num_boosted_rounds() < 300
+
+
+@row(SLIDES, "Data level (xiv): CatBoost, with categories")
+def test_catboost_takes_categories():
+    need_package("catboost")
+    colours = np.resize(["red", "green", "blue"], 60)
+    table = np.column_stack([colours, np.round(X[:, 0], 1).astype(object)])
+    model = make("catboost", cat_features=[0], iterations=10, thread_count=1, random_state=0)
+    y = colours == "green"
+    assert (model.fit(table, y).predict(table) == y).all()
+
+
+@row(SLIDES, "Data level (xv): LightGBM")
+def test_lightgbm_grows_the_leaf_with_the_largest_loss():
+    """By levels, eight leaves are three splits deep; here only the rarest values are split."""
+    need_package("lightgbm")
+    x = np.arange(64.0)
+    y = np.exp2(x / 4).astype(int) % 2
+    model = make("lightgbm", n_estimators=1, num_leaves=8, min_child_samples=1, n_jobs=1)
+    tree = model.fit(x[:, None], y).booster_.trees_to_dataframe()
+    assert tree["left_child"].isna().sum() == 8
+    assert tree["node_depth"].max() - 1 > 3
+
+
+# Test of the page
+
+
+@pytest.mark.parametrize(("paper", "part"), CELLS)
+def test_the_example_of_a_row_calls_its_names(paper, part):
+    test, cell = EXAMPLES[paper, part], CELLS[paper, part]
+    if "margrave.studio" in cell:
+        need_package("fastapi")
+    nodes = parse_body(test)
+    helpers = {value(node, test.__globals__) for node in nodes if isinstance(node, ast.Name)}
+    for helper in helpers:
+        if inspect.isfunction(helper) and helper.__module__ == __name__:
+            nodes = nodes + parse_body(helper)
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    keywords = [node for node in nodes if isinstance(node, ast.keyword)]
+    found = [value(node, test.__globals__) for node in nodes]
+    for code in re.findall(r"`([^`]+)`", cell):
+        if code.startswith('"'):
+            assert code.strip('"') in texts, code
+            assert any(each is make for each in found), code
+        elif code.startswith(("margrave.", "experiments.")):
+            owner, _, name = code.rpartition(".")
+            of_class = inspect.isclass(resolve(owner))
+            uses = name in attributes if of_class else any(e is resolve(code) for e in found)
+            assert uses, code
+        else:
+            name, _, literal = code.partition("=")
+            values = [keyword.value for keyword in keywords if keyword.arg == name]
+            assert values, code
+            same = [v for v in values if isinstance(v, ast.Constant) and repr(v.value) == literal]
+            assert same or not literal, code
+
+
+def parse_body(function):
+    """Return the nodes of the syntax tree of a function, without those of its decorators."""
+    tree = ast.parse(inspect.getsource(function)).body[0]
+    return [node for line in tree.body for node in ast.walk(line)]
+
+
+def value(node, names):
+    """Return the object that a name or a chain of attributes stands for, or None."""
+    if isinstance(node, ast.Attribute):
+        return getattr(value(node.value, names), node.attr, None)
+    return names.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def test_every_row_has_an_example_and_every_example_a_row():
+    assert set(EXAMPLES) == set(CELLS)

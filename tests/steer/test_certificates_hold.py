@@ -7,9 +7,9 @@ that is exactly at δ fails one of these tests with a probability of 1e-4.
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
@@ -170,16 +170,15 @@ class TestPaths:
         assert holds(n_false, n_sets, DELTA)
 
     def test_a_path_through_unrelated_decisions_ends_at_its_first_failure(self):
-        """Ten offsets that a different class each decides, all a hair beyond the limit."""
-        k = 6
-        wrong, rest = 0.2 + 1e-9, 0.8 - 1e-9
-        values = 2.0 * np.eye(k)
-        given = np.full((k, k), wrong / (k - 1)) + (rest - wrong / (k - 1)) * np.eye(k)
-        world = World(values, given, np.full(k, 1 / k))
-        path = tuple(Offsets(0.1 * (np.arange(k) == c)) for c in range(k))
-        plan = Plan(Preference("errors <= 20%"), tuple(range(k)), None, default_decision(k), path)
-        n_sets, n_certified, n_false = simulate([plan], world, 400, 500)
-        assert n_false == n_certified
+        """Six decisions between class 0 and another one each, all wrong about class 0 by a hair."""
+        signs = np.array(list(product([-1.0, 1.0], repeat=6)))
+        likely = np.where(signs > 0, 0.2 + 1e-9, 0.8 - 1e-9).prod(axis=1)
+        values = np.column_stack([np.zeros(64), signs])
+        world = World(values, np.array([likely] * 7), np.array([0.7] + [0.05] * 6))
+        path = tuple(Offsets(9.0 * np.isin(np.arange(7), (0, c))) for c in range(1, 7))
+        plan = Plan(Preference("fn(0) <= 20%"), tuple(range(7)), None, default_decision(7), path)
+        n_sets, n_certified, n_false = simulate([plan], world, 400)
+        assert n_false == n_certified > n_sets * DELTA / 3
         assert holds(n_false, n_sets, DELTA)
 
     @pytest.mark.parametrize(
@@ -302,7 +301,8 @@ class TestSeveralRequests:
         assert not holds(self.any_false([DELTA] * 3), 4000, DELTA)
 
     @pytest.mark.xfail(
-        reason="the ledger grants a second request on rows that the first certificate has shown"
+        raises=AssertionError,
+        reason="the ledger grants a second request on rows that the first certificate has shown",
     )
     def test_a_second_request_that_is_chosen_after_reading_the_first_certificate(self):
         """The user compares the matrix of the first certificate with that of a large tuning set,
@@ -398,7 +398,8 @@ def true_matrix(model, gap=2.0, positives=0.4):
     quantiles = ndtri((np.arange(2000) + 0.5) / 2000)
     joint = np.zeros((2, 3))
     for c, prior in enumerate((1 - positives, positives)):
-        new = np.column_stack([quantiles + gap * c, np.full(2000, -1.0)])
+        new = np.full((2000, model.n_features_in_), -1.0)
+        new[:, 0] = quantiles + gap * c
         predicted = model.predict(new)
         for column in (0, 1):
             joint[c, column] = prior * (predicted == column).mean()
@@ -406,7 +407,7 @@ def true_matrix(model, gap=2.0, positives=0.4):
     return joint
 
 
-def count_false(text, n_runs, draw, *, confidence=0.8, **options):
+def count_false(text, n_runs, draw, **options):
     """Run `from_data` and `accept` on tables; return how many are certified, and falsely."""
     n_certified = n_false = 0
     for seed in range(n_runs):
@@ -414,7 +415,7 @@ def count_false(text, n_runs, draw, *, confidence=0.8, **options):
         dialog = Dialog.from_data(X, y, committee=ByHeart(), random_state=seed, **more, **options)
         dialog.prefer(text, strategies=["move", "reject"])
         try:
-            model = dialog.accept(confidence=confidence)
+            model = dialog.accept()
         except GuaranteeError:
             continue
         n_certified += 1
@@ -423,14 +424,14 @@ def count_false(text, n_runs, draw, *, confidence=0.8, **options):
 
 
 class TestTables:
-    """`Dialog.from_data` and `accept`, end to end, at confidence 0.8."""
+    """`Dialog.from_data` and `accept`, end to end, at confidence 0.95."""
 
     def check(self, text, draw, n_runs=20, **options):
         n_certified, n_false = count_false(text, n_runs, draw, **options)
         assert n_certified > n_runs / 2
-        assert holds(n_false, n_runs, 0.2)
+        assert holds(n_false, n_runs, 0.05)
 
-    @pytest.mark.parametrize("text", ["fp <= 10%", "fn <= 15%, fp <= 35%", "precision >= 75%"])
+    @pytest.mark.parametrize("text", ["fp <= 10%", "fn <= 30%, fp <= 40%", "precision >= 75%"])
     def test_certification_rows_are_not_trained_on(self, text):
         self.check(text, lambda rng: (*rows(400, rng), {}), certify=0.4, tune=0.4)
 
@@ -448,7 +449,7 @@ class TestTables:
             order = rng.permutation(np.repeat(np.arange(300), np.where(y, *times)))
             return X[order], y[order], {}
 
-        self.check("fp <= 20%", draw, certify=0.4, tune=0.4)
+        self.check("fp <= 10%", draw, certify=0.4, tune=0.4)
 
     def test_groups(self):
         """The rows of a group have one label, one name and similar scores."""
@@ -460,39 +461,40 @@ class TestTables:
             X[:, 0] += 1e-3 * rng.normal(size=len(y))
             return X, y, {"groups": groups}
 
-        self.check("fp <= 25%", draw, certify=0.4, tune=0.4)
+        self.check("fp <= 10%", draw, certify=0.4, tune=0.4)
 
     def test_time(self):
         """All rows of a day have one label and one name; the latest days are set aside."""
 
         def draw(rng):
-            X, y = rows(400, rng)
-            return X, y, {"time": np.arange(400)}
+            days = np.repeat(np.arange(100), 4)
+            X, y = rows(100, rng)
+            X, y = X[days], y[days]
+            X[:, 0] = rng.normal(size=400) + 2 * y
+            return X, y, {"time": days}
 
-        self.check("fp <= 15%", draw, certify=0.4)
+        self.check("fp <= 10%", draw, certify=0.4, tune=0.4)
 
-    @pytest.mark.xfail(reason="copies are looked for with columns that the members ignore")
+    @pytest.mark.xfail(
+        raises=AssertionError, reason="copies are looked for with columns that the members ignore"
+    )
     def test_copies_that_differ_in_a_column_that_the_member_ignores(self):
         def draw(rng):
-            X, y = rows(150, rng)
-            order = rng.permutation(np.repeat(np.arange(150), 4))
-            frame = pd.DataFrame(X[order], columns=["score", "name"])
-            frame["id"] = [f"row {i}" for i in range(len(order))]
-            return frame, y[order], {}
+            X, y = rows(100, rng)
+            order = rng.permutation(np.repeat(np.arange(100), 6))
+            return np.column_stack([X[order], np.arange(600)]), y[order], {}
 
-        _, n_false = count_false("fp <= 15%", 10, draw, certify=0.4, tune=0.4)
-        assert holds(n_false, 10, 0.2)
+        _, n_false = count_false("fp <= 10%", 15, draw)
+        assert holds(n_false, 15, 0.05)
 
 
 def test_one_call():
     n_false = 0
     for seed in range(10):
         X, y = rows(400, np.random.default_rng(seed))
-        model = SteeredClassifier(
-            ByHeart(), preference="fp <= 10%", confidence=0.8, random_state=seed
-        ).fit(X, y)
+        model = SteeredClassifier(ByHeart(), preference="fp <= 10%", random_state=seed).fit(X, y)
         n_false += violates(Preference("fp <= 10%"), true_matrix(model))
-    assert holds(n_false, 10, 0.2)
+    assert holds(n_false, 10, 0.05)
 
 
 def test_new_certification_sets_of_a_trained_model():
@@ -503,6 +505,6 @@ def test_new_certification_sets_of_a_trained_model():
     dialog.prefer("fp <= 10%", strategies=["move"])
     n_false = 0
     for _ in range(40):
-        certified = dialog.accept(*rows(200, rng), confidence=0.8)
+        certified = dialog.accept(*rows(200, rng))
         n_false += violates(Preference("fp <= 10%"), true_matrix(certified))
-    assert holds(n_false, 40, 0.2)
+    assert holds(n_false, 40, 0.05)

@@ -57,12 +57,14 @@ def test_every_row_has_a_known_status_and_a_place(paper):
             assert not name, row
             assert not page, row
         else:
+            assert re.search(r'`(margrave|experiments)\.|`"', name), row
             assert page, row
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_exist_and_are_documented(name):
     assert resolve(name).__doc__
+    assert "._" not in name
 
 
 def test_names_in_quotes_are_in_the_catalogue():

@@ -19,7 +19,7 @@ from tools.faults._fault import PACKAGE, ROOT, Fault
 
 # The mutated files, each with the tests that notice its faults first; the others follow.
 FILES = {
-    "steer/_plan.py": "certify expected strategies",
+    "steer/_plan.py": "certify certificates_hold expected strategies",
     "steer/_certify.py": "certify dialog ledger duplicates",
     "steer/_order_statistic.py": "order_statistic certify",
     "steer/_ledger.py": "ledger",

@@ -1,0 +1,128 @@
+"""Populations of scores whose true rates are known exactly, and samples of them.
+
+The scores take finitely many values, so that a certification set is a vector of counts, thousands
+of sets are drawn at once, and the true confusion matrix of a decision is a sum of probabilities.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import binomtest
+
+from margrave import Confusion, Preference
+from margrave.confusion import Objective
+from margrave.steer._plan import Draws, certify_draws, make_plan
+from margrave.steer._thresholds import best_decision, best_rejecting_decision
+
+
+@dataclass(frozen=True)
+class World:
+    """Scores with finitely many values, and the probability of each value in each class."""
+
+    values: np.ndarray
+    given_class: np.ndarray  # (k, number of values)
+    prior: np.ndarray  # (k,)
+
+    @property
+    def k(self):
+        return len(self.prior)
+
+    def draw(self, rng, n):
+        """Draw the scores and classes of n samples."""
+        codes = rng.choice(self.k, size=n, p=self.prior)
+        at = np.empty(n, dtype=np.intp)
+        for c in range(self.k):
+            there = np.flatnonzero(codes == c)
+            at[there] = rng.choice(len(self.values), size=len(there), p=self.given_class[c])
+        return self.values[at], codes
+
+    def draw_sets(self, rng, sizes, n_sets):
+        """Draw many sets with these class sizes."""
+        counts = [rng.multinomial(n, self.given_class[c], n_sets) for c, n in enumerate(sizes)]
+        codes = np.repeat(np.arange(self.k), len(self.values))
+        return Draws(np.concatenate([self.values] * self.k), codes, np.hstack(counts) * 1.0)
+
+    def matrix(self, decision):
+        """Return the joint probabilities of class and prediction, shape (k, k + 1)."""
+        columns = decision.predict(self.values) % (self.k + 1)  # -1 is the last
+        rates = [np.bincount(columns, given, self.k + 1) for given in self.given_class]
+        return self.prior[:, None] * np.array(rates)
+
+    def breaks(self, decision, preference):
+        """Whether the true matrix of a decision violates a bound."""
+        return violates(preference, self.matrix(decision))
+
+
+def normal(step=0.0, gap=2.0, positives=0.4):
+    """Two classes with normal scores: on a coarse grid with a `step`, else hardly any ties."""
+    values = np.arange(-3.0, 6, step) if step else np.linspace(-3.5, gap + 3.5, 300)
+    means = np.array([[0.0], [gap]])
+    below = np.column_stack([np.zeros((2, 1)), ndtr(values[:-1] - means), np.ones((2, 1))])
+    return World(values, np.diff(below, axis=1), np.array([1 - positives, positives]))
+
+
+def three_classes():
+    """Three scores of each sample, the largest mostly that of its class."""
+    rng = np.random.default_rng(3)
+    values = np.round(rng.normal(size=(60, 3)), 1)
+    likely = np.exp(1.5 * values.T)
+    return World(values, likely / likely.sum(axis=1, keepdims=True), np.array([0.5, 0.3, 0.2]))
+
+
+@cache
+def _cells(preference, k):
+    """Return for each bound its cells, the cells of its base, its limit and its direction."""
+    empty = Confusion(np.zeros((k, k + 1), dtype=int))
+    return [
+        (*bound.cells(empty), float(bound.limit), bound.at_most)
+        for bound in Preference(preference).bounds
+    ]
+
+
+def violates(preference, joint):
+    """Whether the true rates of a matrix violate a bound."""
+    for amount, base, limit, at_most in _cells(str(preference), len(joint)):
+        excess = joint[amount].sum() - limit * joint[base].sum()
+        if (excess if at_most else -excess) > 1e-12:
+            return True
+    return False
+
+
+def plan_of(preference, world, delta, n_tune=300, n_certify=300, seed=0, tuned=None):
+    """Plan a certification as an accepted dialog does, on a tuning set of the same world."""
+    scores, codes = world.draw(np.random.default_rng(seed), n_tune)
+    objective = Objective(preference, codes, tuple(range(world.k)))
+    find = best_rejecting_decision if preference.allows_rejecting else best_decision
+    tuned = find(objective, scores) if tuned is None else tuned
+    sizes = np.round(n_certify * np.bincount(codes) / n_tune).astype(int)
+    return make_plan(preference, tuned, scores, objective, sizes, delta)
+
+
+def certify_sets(plan, world, n, delta, n_sets=500, seed=1, prior=None, n_sizes=4):
+    """Certify a plan on many sets of n samples with random class sizes.
+
+    Returns how many sets there are, how many are certified, and of how many the guarantee is false.
+    """
+    rng = np.random.default_rng(seed)
+    prior = world.prior if prior is None else prior
+    n_certified = n_false = 0
+    known = {}
+    for _ in range(n_sizes):
+        sizes = rng.multinomial(n, prior)
+        for rows, n_used in plan.limited_sizes(sizes, delta):  # the others are not used
+            sizes[rows] = rng.multivariate_hypergeometric(sizes[rows], n_used)
+        found = certify_draws(plan, world.draw_sets(rng, sizes, n_sets), delta)
+        for decision in np.array(found.decisions, dtype=object)[found.certified]:
+            key = decision if world.k == 2 else id(decision)  # decisions of a path: few objects
+            if key not in known:
+                known[key] = world.breaks(decision, plan.preference)
+            n_false += known[key]
+        n_certified += int(found.certified.sum())
+    return n_sizes * n_sets, n_certified, n_false
+
+
+def holds(n_false, n_sets, delta):
+    """Whether so many false guarantees are consistent with a fraction δ of all requests."""
+    return binomtest(n_false, n_sets, delta, alternative="greater").pvalue > 1e-4

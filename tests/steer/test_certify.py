@@ -16,7 +16,16 @@ from margrave.confusion import Objective
 from margrave.steer import Dialog, GuaranteeError
 from margrave.steer._certify import name_request, set_decision
 from margrave.steer._order_statistic import largest_allowed_count, one_sided_bounds, p_value
-from margrave.steer._plan import Draws, Plan, certify_draws, make_plan
+from margrave.steer._plan import (
+    N_DRAWS,
+    Draws,
+    Outcomes,
+    Plan,
+    TuningScores,
+    certify_draws,
+    make_plan,
+    simulate,
+)
 from margrave.steer._thresholds import Offsets, Threshold, default_decision
 
 DELTA = 0.1
@@ -349,6 +358,7 @@ def test_many_sets_at_once_are_certified_as_each_alone(plan):
     for i, times in enumerate(counts.astype(int)):
         at = rng.permutation(np.repeat(np.arange(80), times))
         alone = certify_draws(plan, Draws.of(scores[at], codes[at]), DELTA)
+        assert len(alone.decisions) == 1
         assert alone.certified[0] == found.certified[i]
         assert alone.n_tested[0] == found.n_tested[i]
         if found.certified[i]:
@@ -593,3 +603,54 @@ class TestRefusals:
         match = rf"Dialog\.accept.*\bconfidence\b.*{re.escape(repr(confidence))}"
         with pytest.raises(ValueError, match=match):
             asked("fp <= 5%").accept(*mails(99, 99), confidence=confidence)
+
+
+def test_neighbouring_scores_can_be_told_apart():
+    low, high = 1.0, np.nextafter(1.0, 2.0)
+    scores, codes = np.repeat([low, high], 100), np.repeat([0, 1], 100)
+    plan = Plan(Preference("fp <= 10%, fn <= 10%"), (0, 1), 1, Threshold(0.0, 0.0))
+    found = certify_draws(plan, Draws.of(scores, codes), DELTA)
+    assert len(found.decisions) == 1
+    assert found.certified[0]
+    assert found.decisions[0] == Threshold(low, low)
+
+
+def test_outcomes_without_a_certificate_are_worth_nothing():
+    matrices = np.array([[[6, 2, 2], [1, 9, 0]], [[10, 0, 0], [0, 10, 0]]], dtype=float)
+    first = Outcomes(np.array([True, False]), matrices, [], np.ones(2, dtype=int))
+    assert first.recall == pytest.approx((0.6 + 0.9) / 2 / 2)
+    assert first.value == pytest.approx((0.8 + 0.9) / 2 / 2)  # a rejected sample is no error
+
+
+def test_of_a_large_tuning_set_some_samples_are_drawn_as_often_as_they_count():
+    n = 15_000
+    scores, codes = np.arange(float(n)), np.arange(n) % 2
+    counts = np.where(np.arange(n) < n // 2, 3, 1)
+    wanted = Preference("fp <= 10%")
+    drawn = TuningScores.of(scores, Objective(wanted, codes, (0, 1), 1, counts))
+    assert len(drawn.scores) == len(drawn.codes) == len(drawn.counts) < n
+    assert (drawn.counts == 1).all()
+    assert (drawn.codes == drawn.scores % 2).all()
+    assert (drawn.scores < n // 2).mean() == pytest.approx(0.75, abs=0.02)
+    few = TuningScores.of(scores[:50], Objective(wanted, codes[:50], (0, 1), 1, counts[:50]))
+    assert few.scores.tolist() == scores[:50].tolist()
+    assert few.counts.tolist() == counts[:50].tolist()
+
+
+def test_a_simulation_uses_as_many_samples_of_each_class_as_certification_does():
+    """Fewer than there are where more would only make the limit stricter, in their proportions."""
+    scores, codes = Normals().draw(np.random.default_rng(0), 300)
+    for text in ("fp <= 5%", "alarms <= 50%", "fp <= 20%, fn <= 20%"):
+        wanted = Preference(text)
+        tuning = TuningScores.of(scores, Objective(wanted, codes, (0, 1), 1))
+        plan = Plan(wanted, (0, 1), 1, Threshold(3.0, 3.0))
+        sizes = np.array([130, 60])
+        expected = sizes.copy()
+        for rows, n in plan.limited_sizes(sizes, 0.05):
+            expected[rows] = n
+            if rows.sum() == 2:
+                expected = np.array([n - round(n * 60 / 190), round(n * 60 / 190)])
+        matrices = simulate(plan, tuning, sizes, 0.05).matrices
+        assert len(matrices) == N_DRAWS
+        assert (matrices.sum(axis=2) == expected).all()
+        assert sizes.tolist() == [130, 60]

@@ -23,7 +23,7 @@ from margrave.steer import (
     SplitError,
     SteeredClassifier,
 )
-from margrave.steer._row_hashes import hash_rows, rounding_grid
+from margrave.steer._row_hashes import UsedRows, hash_rows, random_keys, rounding_grid
 
 RANDOM = np.random.default_rng(0)
 
@@ -402,3 +402,23 @@ def test_a_guarantee_holds_on_copied_and_oversampled_tables(times):
         matrix = model.confusion(X_new, y_new)
         violated += matrix[0, 1] > 0.2 * (y_new == 0).sum()
     assert binomtest(violated, 60, 0.1, alternative="greater").pvalue > 0.01
+
+
+def test_keys_of_rows_are_uniform_and_depend_on_the_seed():
+    keys = random_keys(hash_rows(np.arange(4000.0)[:, None]), 7)
+    counts = np.histogram(keys, 10, (0, 1))[0]
+    assert counts.sum() == 4000
+    assert np.abs(counts - 400).max() < 100
+    assert np.abs(np.corrcoef(keys[1:], keys[:-1])[0, 1]) < 0.06
+    other = random_keys(hash_rows(np.arange(4000.0)[:, None]), 8)
+    assert np.abs(np.corrcoef(keys, other)[0, 1]) < 0.06
+
+
+def test_rows_that_are_equal_by_chance_are_not_used_rows():
+    X = np.random.default_rng(0).integers(0, 4, (400, 2)).astype(float)
+    used = UsedRows.none_of(X, together=False)
+    used = used.with_rows(used.hash(X[:200]))
+    assert used.count(used.hash(X[200:])) == 0
+    assert UsedRows.none_of(X, together=True).with_rows(used.rows).count(used.hash(X[200:])) == 200
+    new = X[:50] + 100
+    assert used.count(used.hash(new)) == 0

@@ -1,5 +1,6 @@
 """What a certification set may still be used for: fractions of δ, and accepting twice."""
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -699,6 +700,14 @@ class TestRows:
             assert not entered.wait(0.05)
         waiting.join(60)
         assert entered.is_set()
+
+
+def test_a_pickled_ledger_can_be_used():
+    ledger = pickle.loads(pickle.dumps(Ledger("y")))  # noqa: S301 - our own
+    rows = RowSample.of(np.arange(20.0)[:, None])
+    with ledger.use(rows, name="a", preference="fp <= 5%", delta=0.05) as grant:
+        assert grant.part == 0.05
+    assert pickle.loads(pickle.dumps(ledger)).account(rows).used_up  # noqa: S301 - our own
 
 
 class TestFile:

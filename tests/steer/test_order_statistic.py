@@ -262,3 +262,11 @@ class TestFewestSufficient:
         assert largest_allowed_count(fewest, float(limit), float(delta)) == allowed
         if 0 <= allowed < n:
             assert largest_allowed_count(fewest - 1, float(limit), float(delta)) < allowed
+
+
+@pytest.mark.parametrize(
+    ("limit", "delta", "least"), [(0.5, 0.25, 2), (0.5, 0.125, 3), (0.75, 0.25, 1)]
+)
+def test_a_probability_of_exactly_delta_is_small_enough(limit, delta, least):
+    assert samples_needed(limit, delta) == least
+    assert largest_allowed_count(least, limit, delta) == 0

@@ -342,7 +342,7 @@ def along(text, thresholds):
         Plan(Preference("fp <= 15%, rejected <= 30%"), (0, 1), 1, Threshold(0.4, 0.5)),
         Plan(Preference("fp <= 12%, fn <= 12%, rejected <= 45%"), (0, 1), 1, Threshold(1.0, 1.0)),
         along("precision >= 70%", np.linspace(2.5, 0, 12)),
-        along("precision >= 60%, recall >= 60%", (1.0, -3.0, 0.8)),
+        along("precision >= 75%", (2.0, 0.8, 1.9)),
     ],
     ids=lambda plan: str(plan.preference),
 )

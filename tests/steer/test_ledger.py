@@ -495,6 +495,12 @@ class TestSharing:
         np.testing.assert_array_equal(again.predict(TABLE[0]), model.predict(TABLE[0]))
         assert len(second.certification.uses) == 1
 
+    def test_the_type_of_a_confidence_does_not_make_another_request(self):
+        ledger = Ledger()
+        first = certified(begin(*TABLE, ledger=ledger), confidence=0.9)
+        again = certified(begin(*TABLE, ledger=ledger), confidence=np.float64(0.9))
+        assert (first.number, again.number) == (1, 1)
+
     def test_a_stricter_confidence_is_another_request(self):
         ledger = Ledger()
         assert certified(begin(*TABLE, ledger=ledger))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -9,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from margrave.confusion import PreferenceError
 from margrave.steer import Dialog, SplitError
+from margrave.steer._planned_split import LearningCurve, Trial
 
 DELTA = 0.05
 
@@ -292,3 +294,29 @@ class TestEdges:
                 time=np.arange(2 * len(y)),
                 random_state=0,
             )
+
+
+def quantile_trial(limited, sd, sizes=(3000, 400)):
+    """Scores at the quantiles of two normal distributions, nearer with less training."""
+    codes = np.repeat([0, 1], sizes)
+    grid = np.concatenate([ndtri((np.arange(n) + 0.5) / n) for n in sizes])
+    sign = 1 if limited == 0 else -1
+    both = [sign * np.where(codes == limited, grid, far + sd * grid) for far in (1.0, 0.8)]
+    return Trial(codes, *both)
+
+
+@pytest.mark.parametrize("limited", [0, 1])
+def test_the_curve_is_that_of_normal_scores(limited):
+    sizes = (3000, 400)
+    n_limited, n_other = sizes[limited], sizes[1 - limited]
+    curve = LearningCurve.of(quantile_trial(limited, 1.0), limited)
+    rates = np.array([0.02, 0.1, 0.3])
+    exact = ndtr(1.0 + ndtri(rates))
+    found = curve.recall(rates, 2 / 3 * n_limited, 2 / 3 * n_other)
+    assert found == pytest.approx(exact, abs=0.02)
+    large, small = (np.sqrt(3 / part * (1 / 3000 + 1 / 400)) for part in (2, 1))
+    assert curve.effect == pytest.approx((0.2 / (small - large) + 2.0) / 2, rel=0.1)
+    assert (curve.recall(rates, 3000, 3000) > curve.recall(rates, 3000, 400)).all()
+    # Few points of a steep curve say little: its slope is nearer to the usual one.
+    steep = LearningCurve.of(quantile_trial(limited, 0.5), limited)
+    assert 1.3 < steep.slope < 1.7

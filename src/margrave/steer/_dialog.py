@@ -1054,7 +1054,7 @@ class Dialog(Saved):
         ...     X, y, committee="logistic", guarantee="fn <= 10%", random_state=0
         ... )
         >>> dialog.plan().chosen.allowed_errors
-        {'pos': 9}
+        {'pos': 10}
         """
         return self.sizes.plan
 

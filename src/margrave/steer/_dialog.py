@@ -18,13 +18,13 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._indexing import select_rows
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import format_count, missing_extra
+from margrave._parallel import limit_threads
 from margrave._validation import is_count, is_number
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
@@ -1555,7 +1555,7 @@ class Dialog(Saved):
         steered, parent, began = self._current_program("tune_nodes"), self.position, perf_counter()
         requests = _check_wants(wants, steered)
         stopped = stop or (lambda: False)
-        with warnings.catch_warnings(), threadpool_limits(1):  # matrices are small
+        with warnings.catch_warnings(), limit_threads(1, "blas", "openmp"):  # matrices are small
             warnings.simplefilter("ignore", NotMetWarning)  # the reply says so
             tuned = steered.model.tune(
                 requests,
@@ -1634,7 +1634,7 @@ class Dialog(Saved):
         model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
         done, cancelled = 0, False
         while done < levels and not cancelled:
-            with threadpool_limits(1):  # matrices are small
+            with limit_threads(1, "blas", "openmp"):  # matrices are small
                 model = model.grow()
             done += 1
             wants_stop = callback is not None and callback(Progress(done, levels, name))

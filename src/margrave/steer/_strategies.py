@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
 from margrave._errors import ParameterError
 from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
+from margrave._parallel import limit_threads
 from margrave._typing import Codes, Floats
 from margrave.confusion import Bound, Objective, Preference, PreferenceError
 from margrave.fuse import fit_log_odds
@@ -226,7 +226,7 @@ def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:
     everything = np.arange(len(data.codes))
     tuned = None
     for training, held_out in [*data.folds, (everything, everything[:0])]:
-        with threadpool_limits(1):  # matrices are small
+        with limit_threads(1, "blas", "openmp"):  # matrices are small
             tuned = _tune_on(data, member, wanted, training, request.stopped)
         if request.stopped():
             return None, data.raw

@@ -320,3 +320,20 @@ def test_the_curve_is_that_of_normal_scores(limited):
     # Few points of a steep curve say little: its slope is nearer to the usual one.
     steep = LearningCurve.of(quantile_trial(limited, 0.5), limited)
     assert 1.3 < steep.slope < 1.7
+
+
+def test_one_sample_of_a_small_class_without_a_limit_is_set_aside():
+    X, y = normal_table(300, 12)
+    sizes = Dialog.plan_split(X, y, guarantee="fp <= 10%", random_state=0)
+    assert sizes.plan is not None
+    assert sizes.certify_by_class["pos"] == 1
+    assert sizes.certify_by_class["neg"] >= 29
+
+
+def test_a_class_with_too_few_samples_to_try_is_planned_by_the_typical_curve():
+    X, y = normal_table(10, 300)
+    few = Dialog.plan_split(X, y, guarantee="fn <= 10%", random_state=0).plan
+    assert few is not None
+    X, y = normal_table(300, 10)
+    other = Dialog.plan_split(X, y, guarantee="fp <= 10%", random_state=0).plan
+    assert other.chosen.recall == pytest.approx(few.chosen.recall, abs=0.02)

@@ -26,7 +26,12 @@ from margrave.steer._plan import (
     make_plan,
     simulate,
 )
-from margrave.steer._thresholds import Offsets, Threshold, default_decision
+from margrave.steer._thresholds import (
+    Offsets,
+    Threshold,
+    best_rejecting_decision,
+    default_decision,
+)
 
 DELTA = 0.1
 
@@ -661,3 +666,27 @@ def test_a_simulation_uses_as_many_samples_of_each_class_as_certification_does()
         assert len(matrices) == N_DRAWS
         assert (matrices.sum(axis=2) == expected).all()
         assert sizes.tolist() == [130, 60]
+
+
+class TestPlannedBands:
+    """The decision that order statistics with rejection start from, by the tuning set."""
+
+    def plan(self, text):
+        """The tuned decision, the planned one, and how often that rejects."""
+        scores, codes = Normals().draw(np.random.default_rng(0), 500)
+        objective = Objective(Preference(text), codes, (0, 1), 1)
+        tuned, sizes = best_rejecting_decision(objective, scores), np.bincount(codes)
+        plan = make_plan(objective.preference, tuned, scores, objective, sizes, DELTA)
+        assert plan.path == ()
+        found = simulate(plan, TuningScores.of(scores, objective), sizes, DELTA)
+        return tuned, plan.decision, np.mean([one.rejects for one in found.decisions])
+
+    @pytest.mark.parametrize("text", ["fp <= 2%, rejected <= 40%", "fp <= 10%, rejected <= 5%"])
+    def test_one_that_rejects_too_many_is_narrowed_at_the_threshold_without_a_limit(self, text):
+        tuned, planned, rejecting = self.plan(text)
+        assert tuned.low < planned.low < planned.high == tuned.high
+        assert rejecting >= 0.9
+
+    def test_two_limits_start_from_the_centre_of_what_they_leave(self):
+        _, planned, _ = self.plan("fp <= 2%, fn <= 2%, rejected <= 60%")
+        assert planned.low == planned.high == pytest.approx(1.0, abs=0.2)

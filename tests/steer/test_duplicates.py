@@ -23,7 +23,13 @@ from margrave.steer import (
     SplitError,
     SteeredClassifier,
 )
-from margrave.steer._row_hashes import UsedRows, hash_rows, random_keys, rounding_grid
+from margrave.steer._row_hashes import (
+    RowHashes,
+    UsedRows,
+    hash_rows,
+    random_keys,
+    rounding_grid,
+)
 
 RANDOM = np.random.default_rng(0)
 
@@ -423,3 +429,23 @@ def test_rows_that_are_equal_by_chance_are_not_used_rows():
     assert UsedRows.none_of(X, together=True).with_rows(used.rows).count(used.hash(X[200:])) == 200
     new = X[:50] + 100
     assert used.count(used.hash(new)) == 0
+
+
+class TestCounts:
+    @pytest.mark.parametrize(("n", "reported"), [(0, 0), (5, 0), (6, 6), (500, 500)])
+    def test_near_copies_are_reported_if_they_are_more_than_chance(self, n, reported):
+        numbers = np.arange(1000, dtype=np.uint64)
+        rows = RowHashes(numbers, np.concatenate([numbers[n:], numbers[n : 2 * n]]))
+        assert rows.n_near_copies == reported
+        assert rows.n_copies == 0
+        assert rows.fraction_equal == pytest.approx(2 * n / 1000)
+
+    def test_rounding_is_to_four_digits_below_the_scale_and_to_six_of_a_single_column(self):
+        a = np.arange(-50, 51) / 100  # a half of them is farther from 0 than 0.25
+        assert rounding_grid(np.column_stack([a, 1000 * a])) == pytest.approx([1e-5, 1e-2])
+        assert rounding_grid(np.column_stack([a, a / 1000])) == pytest.approx([1e-5, 1e-8])
+        few, constant = np.arange(101) % 3 - 1.0, np.full(101, 7.0)
+        assert rounding_grid(np.column_stack([a, constant])) == pytest.approx([1e-7, 0])
+        assert rounding_grid(np.column_stack([a, few])) == pytest.approx([1e-7, 1e-6])
+        frame = pd.DataFrame({"a": a, "text": ["x"] * 101, "when": pd.Timestamp("2026-01-01")})
+        assert rounding_grid(frame) == pytest.approx([1e-7, 0, 0])

@@ -264,8 +264,12 @@ def test_support_follows_what_is_left_of_the_certification_set():
     dialog = Dialog.from_data(*samples(600, 3), committee=LogisticRegression(), random_state=0)
     dialog.prefer("fp <= 20%", strategies=["move"])
     whole = dialog.support()
+    for limit in dialog.sizes.smallest_limits().values():
+        assert f"{100 * limit:.2f}%" in whole
     dialog.accept(reserve=True)
     half = dialog.support()
+    for limit in dialog.sizes.smallest_limits(0.975).values():
+        assert f"{100 * limit:.2f}%" in half
     dialog.goto(0)
     dialog.prefer("fp <= 30%", strategies=["move"])
     dialog.accept()

@@ -65,6 +65,9 @@ class TestPValue:
         each = [float(p_value(c, m, 0.2, at_most=True)) for c, m in zip(counts, n, strict=True)]
         assert together == pytest.approx(each, rel=1e-9)
         assert together[-1] == 1
+        for at_most in (True, False):
+            lists = p_value(counts.tolist(), n.tolist(), 0.2, at_most)
+            assert lists.tolist() == p_value(counts, n, 0.2, at_most).tolist()
 
     def test_a_limit_of_nothing_is_proven_by_no_sample(self):
         assert p_value(0, 10**6, 0.0, at_most=True) == 1

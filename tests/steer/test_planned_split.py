@@ -74,7 +74,9 @@ class TestTheSizes:
             n = plan.chosen.certify_by_class[label]
             # Each limit gets half of the error probability.
             assert binom.cdf(plan.chosen.allowed_errors[label], n, limit) <= DELTA / 2
-        assert plan.chosen.recall > 0.5
+        assert 0.5 < plan.chosen.recall <= min(plan.recall_with_more, plan.recall_without)
+        assert plan.recall_without < 1
+        assert plan.confidence == 1 - DELTA
 
     def test_without_a_guarantee_there_is_no_plan(self):
         X, y = normal_table(200, 200)
@@ -320,3 +322,35 @@ def test_the_curve_is_that_of_normal_scores(limited):
     # Few points of a steep curve say little: its slope is nearer to the usual one.
     steep = LearningCurve.of(quantile_trial(limited, 0.5), limited)
     assert 1.3 < steep.slope < 1.7
+
+
+def test_one_sample_of_a_small_class_without_a_limit_is_set_aside():
+    X, y = normal_table(300, 12)
+    sizes = Dialog.plan_split(X, y, guarantee="fp <= 10%", random_state=0)
+    assert sizes.plan is not None
+    assert sizes.certify_by_class["pos"] == 1
+    assert sizes.certify_by_class["neg"] >= 29
+
+
+def test_a_class_with_too_few_samples_to_try_is_planned_by_the_typical_curve():
+    X, y = normal_table(10, 300)
+    few = Dialog.plan_split(X, y, guarantee="fn <= 10%", random_state=0).plan
+    assert few is not None
+    X, y = normal_table(300, 10)
+    other = Dialog.plan_split(X, y, guarantee="fp <= 10%", random_state=0).plan
+    assert other.chosen.recall == pytest.approx(few.chosen.recall, abs=0.02)
+
+
+def test_a_sample_with_a_copy_in_another_group_is_not_planned_to_certify():
+    X, y = normal_table(300, 300)
+    X, y = np.concatenate([X, X[:150]]), np.concatenate([y, y[:150]])
+    groups = np.arange(750) // 2
+    sizes = Dialog.plan_split(X, y, guarantee="fp <= 10%", groups=groups, random_state=0)
+    assert sizes.certify_by_class == sizes.plan.chosen.certify_by_class
+
+
+def test_what_can_never_be_certified_has_no_expected_recall():
+    X, y = normal_table(60, 60, distance=0.2)
+    plan = Dialog.plan_split(X, y, guarantee="precision >= 99%", random_state=0).plan
+    assert {option.recall for option in plan.options} == {0.0}
+    assert plan.chosen == plan.options[-1]

@@ -14,7 +14,13 @@ from margrave import Preference
 from margrave.steer import Dialog
 from margrave.steer._certify import Plan, set_decision
 from margrave.steer._order_statistic import samples_needed
-from margrave.steer._split import FOLDS, certification_fraction, split_rows, tuning_folds
+from margrave.steer._split import (
+    FOLDS,
+    LatestDraw,
+    certification_fraction,
+    split_rows,
+    tuning_folds,
+)
 from margrave.steer._thresholds import Threshold
 
 LABELS = np.array(["ash", "birch", "cedar"])
@@ -284,3 +290,38 @@ def test_too_few_times_or_a_late_class_are_refused(time):
     y = np.where(np.arange(100) >= 90, "late", "early")
     with pytest.raises(ValueError, match=r"\btime\b"):
         split_rows(y, 0.2, None, time, 0)
+
+
+def test_the_latest_samples_by_hand():
+    codes, time = np.array([0, 1, 0, 1, 0, 1]), np.arange(6)
+    draw = LatestDraw(codes, time, np.array([True, True, True, True, False, True]))
+    assert draw.available == [2, 3]
+    assert draw.complete({0: 1}) == [1, 2]  # from time 2 on; the sample at time 4 has a copy
+    assert draw.complete({0: 1, 1: 3}) == [1, 3]
+    assert draw.complete({0: 9}) == [2, 3]  # as many as there are
+    assert draw.fraction(0.5) == [0, 2]
+    build, certify = draw.rows([1, 2])
+    assert (build.tolist(), certify.tolist()) == ([0, 1], [2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("by", ["groups", "time"])
+def test_a_separate_tuning_set_has_whole_groups_or_the_latest_samples(by):
+    rng = np.random.default_rng(0)
+    y, groups = rng.permutation(np.repeat(["a", "b"], [240, 120])), rng.integers(0, 60, 360)
+    time = rng.permutation(360)
+    if by == "groups":
+        parts = split_rows(y, 0.2, groups, None, 0, tune=0.3)
+    else:
+        parts = split_rows(y, 0.2, None, time, 0, tune=0.3)
+    training, tuning = parts.build[parts.training], parts.build[parts.tuning]
+    assert sorted([*training, *tuning]) == parts.build.tolist()
+    assert parts.held.tolist() == parts.tuning.tolist()
+    assert parts.folds == []
+    assert len(tuning) == pytest.approx(0.3 * len(parts.build), abs=10)
+    if by == "groups":
+        assert not set(groups[training]) & set(groups[tuning])
+        for label in "ab":
+            n = (y[parts.build] == label).sum()
+            assert (y[tuning] == label).sum() == pytest.approx(0.3 * n, abs=8)
+    else:
+        assert time[training].max() < time[tuning].min()

@@ -219,6 +219,12 @@ class TestDoubtful:
         )
         assert found == best
 
+    def test_of_equally_good_pairs_the_nearest_thresholds_are_found(self):
+        scores, codes = np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])
+        objective = Objective(Preference("fp <= 50%, rejected <= 90%"), codes, (0, 1))
+        decision = best_rejecting_decision(objective, scores)
+        assert decision.low == decision.high == 2.5
+
     @given(st.integers(0, 10_000), st.sampled_from(WITH_REJECTS))
     def test_nor_is_one_without_ties(self, seed, text):
         rng = np.random.default_rng(seed)

@@ -92,6 +92,7 @@ lint: $(VENV)/.test  ## style, types, imports and vocabulary
 GALLERY := 1
 NO_GALLERY := -D plot_gallery=0 -D suppress_warnings=image.not_readable
 docs: $(VENV)/.test  ## build the site, warnings are errors
+	@test -f docs/_build/html/searchindex.js || rm -rf docs/_build/html  # of a build that was interrupted
 	@$(BIN)/sphinx-build -W --keep-going -q -b html $(if $(filter 0,$(GALLERY)),$(NO_GALLERY)) docs docs/_build/html \
 	  && echo "docs/_build/html/index.html"
 

@@ -505,6 +505,16 @@ class TestSharing:
         again = certified(begin(*TABLE, ledger=ledger), confidence=np.float64(0.9))
         assert (first.number, again.number) == (1, 1)
 
+    def test_a_request_that_another_dialog_made_can_be_made_again(self):
+        ledger = Ledger()
+        begin(*TABLE, ledger=ledger).accept()
+        again = begin(*TABLE, ledger=ledger)
+        again.check_accept()
+        assert again.accept().certificate_.number == 1
+        with pytest.raises(GuaranteeError) as refused:
+            begin(*TABLE, "fn <= 20%", ledger=ledger).check_accept()
+        assert refused.value.code == "used_up"
+
     def test_a_stricter_confidence_is_another_request(self):
         ledger = Ledger()
         assert certified(begin(*TABLE, ledger=ledger))

@@ -307,3 +307,22 @@ class TestDoubtful:
         three = Objective(Preference("errors <= 0, rejected <= 100%"), np.array([0, 1]), (0, 1, 2))
         tied = np.zeros((2, 3))
         assert best_rejecting_decision(three, tied).predict(tied).tolist() == [REJECTED, REJECTED]
+
+
+def test_only_rejected_samples_have_the_value_0():
+    assert Threshold(1.0, 2.0).decision_values(np.array([1.0]))[0] < 0
+    assert Threshold(1.0, 2.0).decision_values(np.array([1.5, 2.0])).tolist() == [0, 0]
+    assert Threshold(1.0, 1.0).decision_values(np.array([0.5, 1.0])).tolist() == [-0.5, 0]
+
+
+@pytest.mark.parametrize("n_wrong", [0, 3])
+def test_a_minimum_lead_by_hand(n_wrong):
+    """The samples with the smallest leads are wrong; just they are rejected."""
+    leads, codes = np.arange(1.0, 10), np.arange(9) % 3
+    predicted = np.where(np.arange(9) < n_wrong, (codes + 1) % 3, codes)
+    scores = leads[:, None] * np.eye(3)[predicted]
+    objective = Objective(Preference("errors <= 0, rejected <= 50%"), codes, (0, 1, 2))
+    decision = best_rejecting_decision(objective, scores)
+    assert decision.rejects == (n_wrong > 0)
+    expected = np.where(np.arange(9) < n_wrong, -1, codes)
+    assert decision.predict(scores).tolist() == expected.tolist()

@@ -436,6 +436,22 @@ def test_few_winners_cost_little_more_than_all(show, user, mails):
         assert ratio.max() == pytest.approx(few["excess"], abs=0.02)
 
 
+@pytest.mark.parametrize("wanted", [-500, 12, 20, 150])
+def test_a_step_is_marked_inside_its_part_of_the_map(show, mails, wanted):
+    """Also where the part is a small corner, far from the wanted height."""
+    page = opened(show, mails, "costs")
+    place = page.evaluate(
+        """async ([corners, wanted]) => {
+          const { placeNear } = await import('./costs_map.js');
+          return placeNear(corners, wanted);
+        }""",
+        [[[0, 10], [40, 10], [0, 30]], wanted],
+    )
+    assert place["x"] > 0
+    assert place["y"] > 10
+    assert place["x"] / 40 + (place["y"] - 10) / 20 < 1
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_neighbours_in_the_map_differ_in_lightness(show, mails, theme):
     page = opened(show, mails, "costs")

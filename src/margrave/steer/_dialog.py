@@ -51,7 +51,7 @@ from margrave.steer._start import (
 )
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steps import dump_step, load_step
-from margrave.steer._strategies import Found, Search, Strategy, get_strategies
+from margrave.steer._strategies import Found, Search, StoppedError, Strategy, get_strategies
 from margrave.steer._table_split import check_positive, split_table
 from margrave.steer._tuning_data import Candidate, TuningData
 
@@ -814,6 +814,8 @@ class Dialog(Saved):
             to more samples than there are; or if no strategy proposes a candidate.
         ValueError
             If a strategy is unknown.
+        StoppedError
+            If `stop` returns a true value before the first candidate.
 
         Examples
         --------
@@ -1714,31 +1716,6 @@ class Dialog(Saved):
             return data
         committee = self._history.replies[base].candidate.scorer.committee
         return replace(data, committee=committee, raw=committee.raw(data.X.X))
-
-
-class StoppedError(MargraveError):
-    """The user stopped the training.
-
-    Attributes
-    ----------
-    code : str
-        "stopped".
-    fields : dict
-        The number of fits ``done`` and their ``total``.
-
-    Examples
-    --------
-    >>> from margrave.datasets import load
-    >>> from margrave.steer import Dialog, StoppedError
-    >>> X, y = load("iris", return_X_y=True)
-    >>> try:
-    ...     Dialog.from_data(X, y, committee="logistic", stop=lambda: True)
-    ... except StoppedError as error:
-    ...     print(error)
-    The training was stopped after 0 of 6 fits.
-    """
-
-    __module__ = "margrave.steer"
 
 
 def _without(state: dict[str, Any], *names: str) -> dict[str, Any]:

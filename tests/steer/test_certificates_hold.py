@@ -2,7 +2,7 @@
 
 A guarantee at confidence 1 - δ may be false for a fraction δ of the requests and no more. Most
 tests certify thousands of certification sets at once; those at the end go through the public
-functions, with a classifier that knows by heart what it was trained on. The seeds are fixed: a rule
+functions, with a classifier that has memorized what it was trained on. The seeds are fixed: a rule
 that is exactly at δ fails one of these tests with a probability of 1e-4.
 """
 
@@ -14,48 +14,40 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
-from tests.steer.worlds import (
-    World,
+from tests.steer.populations import (
+    Population,
+    along,
     certify_sets,
     holds,
     normal,
     plan_of,
+    single,
     three_classes,
     violates,
 )
 
 from margrave import Preference
 from margrave.steer import Dialog, GuaranteeError, Ledger, RowSample, SteeredClassifier
+from margrave.steer._certify import set_decision
 from margrave.steer._order_statistic import clopper_pearson, largest_allowed_count
 from margrave.steer._plan import Plan, certify_draws
 from margrave.steer._thresholds import Offsets, Threshold, default_decision
 
 pytestmark = pytest.mark.core
 DELTA = 0.1
-FINE, COARSE = normal(), normal(step=0.75)
+FINE, TIES, COARSE = normal(), normal(step=0.3), normal(step=0.75)
 WORLDS = pytest.mark.parametrize("world", [FINE, COARSE], ids=["no ties", "ties"])
-EAGER = {"fp": -9.0, "alarms": -9.0, "errors(0": -9.0, "fn": 9.0, "recall": 9.0}
+BEYOND = {"fp": -9.0, "alarms": -9.0, "errors(0": -9.0, "fn": 9.0, "recall": 9.0}
 """A tuned threshold that is far beyond the limit, so that the certified one is right at it."""
 
 
-def simulate(plans, world, n=250, n_sets=500, **options):
+def simulate(plans, world, n=250, n_sets=2000):
     """Certify sets of several plans; return how many sets, certified ones and false guarantees."""
     counts = [
-        certify_sets(plan, world, n, DELTA, n_sets, seed, **options)
+        certify_sets(plan, world, n, DELTA, n_sets // len(plans), seed)
         for seed, plan in enumerate(plans)
     ]
-    return tuple(sum(count) for count in zip(*counts, strict=True))
-
-
-def single(text, low, high=None):
-    """A plan for order statistics, from a given decision."""
-    return Plan(Preference(text), (0, 1), 1, Threshold(low, low if high is None else high))
-
-
-def along(text, thresholds):
-    """A plan with a path of single thresholds in the order of the tests."""
-    path = tuple(Threshold(float(one), float(one)) for one in thresholds)
-    return Plan(Preference(text), (0, 1), 1, default_decision(2), path)
+    return n_sets // len(plans) * len(plans), *map(sum, zip(*counts, strict=True))
 
 
 class TestOrderStatistics:
@@ -77,8 +69,8 @@ class TestOrderStatistics:
     @WORLDS
     @KINDS
     def test_thresholds_that_use_the_whole_allowance(self, world, text):
-        plan = single(text, EAGER[text.split()[0]])
-        n_sets, n_certified, n_false = simulate([plan], world, 250, 1000)
+        plan = single(text, BEYOND[text.split()[0]])
+        n_sets, n_certified, n_false = simulate([plan], world, 250, 4000)
         assert n_certified == n_sets
         assert holds(n_false, n_sets, DELTA)
         if world is FINE:  # nor are they much stricter than they have to be
@@ -97,11 +89,11 @@ class TestOrderStatistics:
         assert holds(n_false, n_sets, DELTA)
 
     def test_both_limits_may_fail_so_each_has_half_of_the_error_probability(self):
-        """Each of two thresholds violates one limit by a hair, and each may pass by chance."""
+        """Each of two thresholds slightly violates one limit, and each may pass by chance."""
         rates = np.array([[0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])
-        world = World(np.arange(3.0), rates, np.array([0.5, 0.5]))
+        world = Population(np.arange(3.0), rates, np.array([0.5, 0.5]))
         plan = single("fp <= 19.999%, fn <= 19.999%", 0.5)
-        n_sets, n_certified, n_false = simulate([plan], world, 2000, 2000)
+        n_sets, n_certified, n_false = simulate([plan], world, 2000, 4000)
         assert n_false == n_certified > n_sets * DELTA / 2
         assert holds(n_false, n_sets, DELTA)
 
@@ -116,20 +108,29 @@ class TestOrderStatistics:
     )
     def test_classes_with_the_fewest_samples_that_a_limit_needs(self, text, n):
         assert largest_allowed_count(n, float(Preference(text).bounds[0].limit), DELTA) == 0
-        plan = single(text, EAGER[text[:2]])
+        plan = single(text, BEYOND[text[:2]])
         sizes = np.array([n, 5] if text[:2] == "fp" else [5, n])
         rng = np.random.default_rng(0)
         found = certify_draws(plan, FINE.draw_sets(rng, sizes, 4000), DELTA)
-        n_false = sum(FINE.breaks(one, plan.preference) for one in found.decisions)
+        n_false = sum(FINE.violates(one, plan.preference) for one in found.decisions)
         assert found.certified.all()
         assert holds(n_false, 4000, DELTA)
         assert n_false > 4000 * DELTA / 2
 
-    def test_class_proportions_of_the_certification_set_do_not_matter_for_rates_of_a_class(self):
-        plans = [single("fp <= 10%", -9.0)]
-        for prior in ([0.9, 0.1], [0.3, 0.7]):
-            n_sets, _, n_false = simulate(plans, FINE, prior=np.array(prior))
-            assert holds(n_false, n_sets, DELTA)
+    @pytest.mark.parametrize("prior", [(0.9, 0.1), (0.3, 0.7)])
+    def test_class_proportions_do_not_matter_for_rates_of_a_class(self, prior):
+        world = replace(FINE, prior=np.array(prior))
+        n_sets, _, n_false = simulate([single("fp <= 10%", -9.0)], world)
+        assert holds(n_false, n_sets, DELTA)
+
+    @pytest.mark.parametrize("text", ["fp <= 10%", "alarms <= 35%", "fp <= 35%, fn <= 35%"])
+    def test_one_set_at_a_time(self, text):
+        """As certification does it: it also chooses which samples to use."""
+        plan, rng, n_false = single(text, -9.0), np.random.default_rng(0), 0
+        for _ in range(300):
+            found = set_decision(plan, *FINE.draw(rng, 250), DELTA)
+            n_false += FINE.violates(found.decision, plan.preference)
+        assert holds(n_false, 300, DELTA)
 
 
 class TestPaths:
@@ -145,7 +146,7 @@ class TestPaths:
     @WORLDS
     @pytest.mark.parametrize("plan", CROSSING, ids=lambda plan: str(plan.preference))
     def test_paths_from_safe_decisions_to_wrong_ones(self, plan, world):
-        assert world.breaks(plan.path[-1], plan.preference)
+        assert world.violates(plan.path[-1], plan.preference)
         n_sets, n_certified, n_false = simulate([plan], world)
         assert n_certified > n_sets / 2
         assert holds(n_false, n_sets, DELTA)
@@ -157,24 +158,21 @@ class TestPaths:
         assert n_certified > n_sets / 4
         assert holds(n_false, n_sets, DELTA)
 
-    def test_decisions_a_hair_beyond_the_limit(self):
+    def test_decisions_slightly_beyond_the_limit(self):
         """Any certificate is false, so certificates are as rare as δ allows, and not much rarer."""
-        world = World(
-            np.array([0.0, 1.0]),
-            np.array([[0.9 - 1e-9, 0.1 + 1e-9], [0.5, 0.5]]),
-            np.array([0.6, 0.4]),
-        )
-        plan = along("fp <= 10%", [0.5, 0.4, 0.3])
-        n_sets, n_certified, n_false = simulate([plan], world, 400, 2000)
+        wanted = Preference("fp <= 10%")
+        beyond = [t for t in FINE.values if FINE.violates(Threshold(t, t), wanted)]
+        plan = along(str(wanted), beyond[:-11:-1])
+        n_sets, n_certified, n_false = simulate([plan], FINE, 500)
         assert n_false == n_certified > n_sets * DELTA / 3
         assert holds(n_false, n_sets, DELTA)
 
     def test_a_path_through_unrelated_decisions_ends_at_its_first_failure(self):
-        """Six decisions between class 0 and another one each, all wrong about class 0 by a hair."""
+        """Six decisions between class 0 and another one each, all slightly beyond the limit."""
         signs = np.array(list(product([-1.0, 1.0], repeat=6)))
         likely = np.where(signs > 0, 0.2 + 1e-9, 0.8 - 1e-9).prod(axis=1)
         values = np.column_stack([np.zeros(64), signs])
-        world = World(values, np.array([likely] * 7), np.array([0.7] + [0.05] * 6))
+        world = Population(values, np.array([likely] * 7), np.array([0.7] + [0.05] * 6))
         path = tuple(Offsets(9.0 * np.isin(np.arange(7), (0, c))) for c in range(1, 7))
         plan = Plan(Preference("fn(0) <= 20%"), tuple(range(7)), None, default_decision(7), path)
         n_sets, n_certified, n_false = simulate([plan], world, 400)
@@ -195,7 +193,7 @@ class TestPaths:
         decisions = [Offsets(t * (np.arange(3) == c), float(lead)) for c, t, lead in path]
         plan = Plan(Preference(text), (0, 1, 2), None, default_decision(3), tuple(decisions))
         world = three_classes()
-        assert world.breaks(decisions[-1], plan.preference)
+        assert world.violates(decisions[-1], plan.preference)
         n_sets, n_certified, n_false = simulate([plan], world, 300)
         assert n_certified > n_sets / 4
         assert holds(n_false, n_sets, DELTA)
@@ -211,15 +209,21 @@ class TestPaths:
 class TestRejection:
     """Limits with rejection: two thresholds, and a limit on what is between them."""
 
-    @pytest.mark.parametrize("world", [FINE, normal(step=0.3)], ids=["no ties", "ties"])
     @pytest.mark.parametrize(
-        ("text", "low", "high"),
+        ("world", "text", "low", "high"),
         [
-            ("fp <= 10%, fn <= 10%, rejected <= 45%", 1.0, 1.0),
-            ("fp <= 10%, rejected <= 20%", 0.4, 0.5),
-            ("fn <= 10%, rejected <= 25%", 1.5, 1.6),
-            ("recall >= 60%, fp <= 10%, rejected <= 40%", 0.5, 0.6),
-            ("rejected(1) <= 20%, rejected(0) <= 20%, fp <= 10%", 0.6, 0.7),
+            (FINE, "fp <= 10%, fn <= 10%, rejected <= 32%", 1.0, 1.0),
+            (TIES, "fp <= 10%, fn <= 10%, rejected <= 45%", 1.0, 1.0),
+            *(
+                (world, *case)
+                for world in (FINE, TIES)
+                for case in (
+                    ("fp <= 10%, rejected <= 20%", 0.4, 0.5),
+                    ("fn <= 10%, rejected <= 25%", 1.5, 1.6),
+                    ("recall >= 60%, fp <= 10%, rejected <= 40%", 0.5, 0.6),
+                    ("rejected(1) <= 20%, rejected(0) <= 20%, fp <= 10%", 0.6, 0.7),
+                )
+            ),
         ],
     )
     def test_bands_from_given_decisions(self, world, text, low, high):
@@ -237,7 +241,7 @@ class TestRejection:
     )
     def test_plans_of_tuning_sets(self, text):
         plans = [plan_of(Preference(text), FINE, DELTA, 100, seed=seed) for seed in range(3)]
-        n_sets, n_certified, n_false = simulate(plans, FINE, n_sets=500)
+        n_sets, n_certified, n_false = simulate(plans, FINE)
         assert n_certified > n_sets / 4
         assert holds(n_false, n_sets, DELTA)
 
@@ -248,13 +252,13 @@ class TestRejection:
         values = np.concatenate([[-9.0, 0.0], 4 + ndtri((np.arange(400) + 0.5) / 400)])
         negative, positive = np.zeros((2, len(values)))
         negative[:2], positive[2:] = (0.6, 0.4), 1 / 400
-        world = World(values, np.array([negative, positive]), np.array(sizes) / sum(sizes))
-        # A hair less than what all bands reject that end somewhat below the limit on recall.
+        world = Population(values, np.array([negative, positive]), np.array(sizes) / sum(sizes))
+        # Slightly less than what all bands reject that end somewhat below the limit on recall.
         limit = 100 * world.matrix(Threshold(-1.0, 3.5))[:, 2].sum()
         plan = single(f"{text}, rejected <= {limit:.3f}%", -1.0, 9.0)
         found = certify_draws(plan, world.draw_sets(np.random.default_rng(1), sizes, 2000), DELTA)
         n_false = sum(
-            world.breaks(one, plan.preference)
+            world.violates(one, plan.preference)
             for one, certified in zip(found.decisions, found.certified, strict=True)
             if certified
         )
@@ -284,10 +288,10 @@ class TestSeveralRequests:
         draws = FINE.draw_sets(np.random.default_rng(0), np.array([150, 150]), 4000)
         false = np.zeros(4000, dtype=bool)
         for text, part in zip(("fp <= 10%", "fn <= 10%", "fp <= 40%"), parts, strict=True):
-            plan = single(text, EAGER[text[:2]])
+            plan = single(text, BEYOND[text[:2]])
             thresholds = [one.high for one in certify_draws(plan, draws, part).decisions]
             values, at = np.unique(thresholds, return_inverse=True)
-            false |= np.array([FINE.breaks(Threshold(t, t), plan.preference) for t in values])[at]
+            false |= np.array([FINE.violates(Threshold(t, t), plan.preference) for t in values])[at]
         return int(false.sum())
 
     def test_requests_that_are_fixed_beforehand(self):
@@ -300,34 +304,56 @@ class TestSeveralRequests:
     def test_without_a_ledger_they_would_not_hold(self):
         assert not holds(self.any_false([DELTA] * 3), 4000, DELTA)
 
+    @pytest.mark.parametrize("with_ledger", [True, False])
+    def test_the_first_of_ten_candidates_that_passes(self, with_ledger):
+        """Ten unrelated scores, each slightly beyond the limit: only a ledger makes this rare."""
+        rates = np.array([[0.9 - 1e-9, 0.1 + 1e-9], [0.5, 0.5]])
+        world, rng = (
+            Population(np.arange(2.0), rates, np.array([0.6, 0.4])),
+            np.random.default_rng(2),
+        )
+        plan, certified = along("fp <= 10%", [0.5]), np.zeros(1000, dtype=bool)
+        for part in self.granted(*[True] * 10) if with_ledger else [DELTA] * 10:
+            draws = world.draw_sets(rng, np.array([300, 100]), 1000)
+            certified |= certify_draws(plan, draws, part).certified
+        assert holds(certified.sum(), 1000, DELTA) == with_ledger
+
+    def first_certificate(self, part):
+        """Certify a decision of three classes on 1,000 sets; return them and the outcomes."""
+        path, world = (default_decision(3),), three_classes()
+        draws = world.draw_sets(np.random.default_rng(0), np.array([200, 200, 200]), 1000)
+        plan = Plan(Preference("accuracy >= 50%"), (0, 1, 2), None, path[0], path)
+        return world, plan, draws, certify_draws(plan, draws, part)
+
+    def test_a_first_request_that_holds(self):
+        world, plan, _, outcomes = self.first_certificate(DELTA / 2)
+        assert outcomes.certified.mean() > 0.9
+        assert not world.violates(plan.decision, plan.preference)
+
     @pytest.mark.xfail(
         raises=AssertionError,
         reason="the ledger grants a second request on rows that the first certificate has shown",
     )
     def test_a_second_request_that_is_chosen_after_reading_the_first_certificate(self):
         """The user compares the matrix of the first certificate with that of a large tuning set,
-        and requests for the cell with the most luck just what it supports."""
-        world, n_sets, path = three_classes(), 1000, (default_decision(3),)
-        draws = world.draw_sets(np.random.default_rng(0), np.array([200, 200, 200]), n_sets)
+        and requests for the cell with the smallest p-value just what its count supports."""
         first, second = self.granted(True, False)
-        plan = Plan(Preference("accuracy >= 50%"), (0, 1, 2), None, path[0], path)
-        assert not world.breaks(path[0], plan.preference)
-        outcomes = certify_draws(plan, draws, first)
-        assert outcomes.certified.mean() > 0.9
-        counts, rates = outcomes.matrices[:, :, :3], world.matrix(path[0]) / world.prior[:, None]
-        luck = binom.cdf(counts, 200, rates[:, :3]) + 2 * np.eye(3)
-        chosen = luck.reshape(n_sets, 9).argmin(axis=1)
+        if not second:
+            return
+        world, plan, draws, outcomes = self.first_certificate(first)
+        rates = world.matrix(plan.decision)[:, :3] / world.prior[:, None]
+        counts = outcomes.matrices[:, :, :3].reshape(1000, 9)
+        luck = binom.cdf(counts, 200, rates.ravel()) + 2 * np.eye(3).ravel()
+        chosen = luck.argmin(axis=1)
         n_false = 0
-        for cell, n in set(
-            zip(chosen, counts.reshape(n_sets, 9)[range(n_sets), chosen], strict=True)
-        ):
+        for cell, n in set(zip(chosen, counts[range(1000), chosen], strict=True)):
             supported = clopper_pearson(int(n), 200, 1 - 2 * second)[1]
             text = f"errors({cell // 3} -> {cell % 3}) <= {100 * supported + 1e-4:.4f}%"
             plan = replace(plan, preference=Preference(text))
-            there = (chosen == cell) & (counts.reshape(n_sets, 9)[:, cell] == n)
-            found = certify_draws(plan, replace(draws, counts=draws.counts[there]), second)
-            n_false += found.certified.sum() * world.breaks(path[0], plan.preference)
-        assert holds(n_false, n_sets, DELTA)
+            there = draws.counts[(chosen == cell) & (counts[:, cell] == n)]
+            found = certify_draws(plan, replace(draws, counts=there), second)
+            n_false += found.certified.sum() * world.violates(plan.decision, plan.preference)
+        assert holds(n_false, 1000, DELTA)
 
 
 class TestWrongRules:
@@ -339,7 +365,7 @@ class TestWrongRules:
         order = np.argsort(draws.scores[draws.codes == 0])
         at = (above[:, draws.codes == 0][:, order] <= 15 + 1e-9).argmax(axis=1)
         thresholds = np.nextafter(draws.scores[draws.codes == 0][order][at], -np.inf)
-        false = [FINE.breaks(Threshold(t, t), Preference("fp <= 10%")) for t in thresholds]
+        false = [FINE.violates(Threshold(t, t), Preference("fp <= 10%")) for t in thresholds]
         assert not holds(sum(false), 500, DELTA)
 
     def test_predictions_at_the_threshold_too(self):
@@ -348,7 +374,7 @@ class TestWrongRules:
         below = [
             np.nextafter(one.high, -np.inf) for one in certify_draws(plan, draws, DELTA).decisions
         ]
-        false = [COARSE.breaks(Threshold(t, t), plan.preference) for t in below]
+        false = [COARSE.violates(Threshold(t, t), plan.preference) for t in below]
         assert not holds(sum(false), 500, DELTA)
 
     @pytest.mark.parametrize("plan", TestPaths.CROSSING, ids=lambda plan: str(plan.preference))
@@ -358,16 +384,16 @@ class TestWrongRules:
         for at, decision in enumerate(plan.path):
             matrices = draws.tabulate(decision.predict(draws.scores), 2)
             last[[not violates(plan.preference, matrix) for matrix in matrices]] = at
-        breaks = np.array([*(FINE.breaks(one, plan.preference) for one in plan.path), False])
+        breaks = np.array([*(FINE.violates(one, plan.preference) for one in plan.path), False])
         assert not holds(breaks[last].sum(), 600, DELTA)
 
 
-class ByHeart(ClassifierMixin, BaseEstimator):
+class Memorizing(ClassifierMixin, BaseEstimator):
     """Scores rows by their first feature, and the rows that it was trained on by their labels.
 
     It is right about all rows whose other features are those of a training row, and honest about
-    all others. So its true rates are those of the first feature, and a guarantee is false almost
-    surely if rows, copies or groups of the certification set were trained on.
+    all others. So its true rates are those of the first feature, and a guarantee is false in about
+    half of all cases if rows, copies or groups of the certification set were trained on.
     """
 
     def fit(self, X, y):
@@ -412,7 +438,9 @@ def count_false(text, n_runs, draw, **options):
     n_certified = n_false = 0
     for seed in range(n_runs):
         X, y, more = draw(np.random.default_rng(seed))
-        dialog = Dialog.from_data(X, y, committee=ByHeart(), random_state=seed, **more, **options)
+        dialog = Dialog.from_data(
+            X, y, committee=Memorizing(), random_state=seed, **more, **options
+        )
         dialog.prefer(text, strategies=["move", "reject"])
         try:
             model = dialog.accept()
@@ -440,9 +468,9 @@ class TestTables:
 
     @pytest.mark.parametrize("text", ["fp <= 10%", "alarms <= 50%"])
     def test_planned_splits(self, text):
-        self.check(text, lambda rng: (*rows(400, rng), {}), n_runs=10, guarantee=text, tune=0.4)
+        self.check(text, lambda rng: (*rows(400, rng), {}), guarantee=text, tune=0.4)
 
-    @pytest.mark.parametrize("times", [(3, 3), (5, 1)])
+    @pytest.mark.parametrize("times", [(3, 3), (1, 5)])
     def test_copies(self, times):
         def draw(rng):
             X, y = rows(300, rng)
@@ -490,17 +518,17 @@ class TestTables:
 
 def test_one_call():
     n_false = 0
-    for seed in range(10):
+    for seed in range(20):
         X, y = rows(400, np.random.default_rng(seed))
-        model = SteeredClassifier(ByHeart(), preference="fp <= 10%", random_state=seed).fit(X, y)
+        model = SteeredClassifier(Memorizing(), preference="fp <= 10%", random_state=seed).fit(X, y)
         n_false += violates(Preference("fp <= 10%"), true_matrix(model))
-    assert holds(n_false, 10, 0.05)
+    assert holds(n_false, 20, 0.05)
 
 
 def test_new_certification_sets_of_a_trained_model():
     """A fitted model, its tuning set, and many certification sets of the user's own."""
     rng = np.random.default_rng(0)
-    model = ByHeart().fit(*rows(50, rng))
+    model = Memorizing().fit(*rows(50, rng))
     dialog = Dialog(model, *rows(300, rng))
     dialog.prefer("fp <= 10%", strategies=["move"])
     n_false = 0

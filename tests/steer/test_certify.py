@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from tests.steer.worlds import normal, three_classes
+from tests.steer.populations import along, normal, three_classes
 
 from margrave import Confusion, Preference
 from margrave.confusion import Objective
@@ -331,12 +331,6 @@ class TestBands:
         plan = Plan(Preference("fp <= 10%, alarms <= 45%"), (0, 1), 1, Threshold(-50.0, -50.0))
         scores, codes = Normals().draw(np.random.default_rng(0), 400)
         assert set_decision(plan, scores, codes, DELTA).delta == DELTA
-
-
-def along(text, thresholds):
-    """A plan with a path of single thresholds in the order of the tests."""
-    path = tuple(Threshold(float(threshold), float(threshold)) for threshold in thresholds)
-    return Plan(Preference(text), (0, 1), 1, default_decision(2), path)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,17 @@ from scipy.stats import binomtest
 
 from margrave import Confusion, Preference
 from margrave.confusion import Objective
-from margrave.steer._plan import Draws, certify_draws, make_plan
-from margrave.steer._thresholds import best_decision, best_rejecting_decision
+from margrave.steer._plan import Draws, Plan, certify_draws, make_plan
+from margrave.steer._thresholds import (
+    Threshold,
+    best_decision,
+    best_rejecting_decision,
+    default_decision,
+)
 
 
 @dataclass(frozen=True)
-class World:
+class Population:
     """Scores with finitely many values, and the probability of each value in each class."""
 
     values: np.ndarray
@@ -41,8 +46,16 @@ class World:
     def draw_sets(self, rng, sizes, n_sets):
         """Draw many sets with these class sizes."""
         counts = [rng.multinomial(n, self.given_class[c], n_sets) for c, n in enumerate(sizes)]
+        return self._sets(np.hstack(counts))
+
+    def draw_mixed_sets(self, rng, n, n_sets):
+        """Draw many sets of n samples, each with class sizes of its own."""
+        joint = (self.prior[:, None] * self.given_class).ravel()
+        return self._sets(rng.multinomial(n, joint / joint.sum(), n_sets))
+
+    def _sets(self, counts):
         codes = np.repeat(np.arange(self.k), len(self.values))
-        return Draws(np.concatenate([self.values] * self.k), codes, np.hstack(counts) * 1.0)
+        return Draws(np.concatenate([self.values] * self.k), codes, counts * 1.0)
 
     def matrix(self, decision):
         """Return the joint probabilities of class and prediction, shape (k, k + 1)."""
@@ -50,7 +63,7 @@ class World:
         rates = [np.bincount(columns, given, self.k + 1) for given in self.given_class]
         return self.prior[:, None] * np.array(rates)
 
-    def breaks(self, decision, preference):
+    def violates(self, decision, preference):
         """Whether the true matrix of a decision violates a bound."""
         return violates(preference, self.matrix(decision))
 
@@ -60,7 +73,7 @@ def normal(step=0.0, gap=2.0, positives=0.4):
     values = np.arange(-3.0, 6, step) if step else np.linspace(-3.5, gap + 3.5, 300)
     means = np.array([[0.0], [gap]])
     below = np.column_stack([np.zeros((2, 1)), ndtr(values[:-1] - means), np.ones((2, 1))])
-    return World(values, np.diff(below, axis=1), np.array([1 - positives, positives]))
+    return Population(values, np.diff(below, axis=1), np.array([1 - positives, positives]))
 
 
 def three_classes():
@@ -68,7 +81,7 @@ def three_classes():
     rng = np.random.default_rng(3)
     values = np.round(rng.normal(size=(60, 3)), 1)
     likely = np.exp(1.5 * values.T)
-    return World(values, likely / likely.sum(axis=1, keepdims=True), np.array([0.5, 0.3, 0.2]))
+    return Population(values, likely / likely.sum(axis=1, keepdims=True), np.array([0.5, 0.3, 0.2]))
 
 
 @cache
@@ -100,27 +113,52 @@ def plan_of(preference, world, delta, n_tune=300, n_certify=300, seed=0, tuned=N
     return make_plan(preference, tuned, scores, objective, sizes, delta)
 
 
-def certify_sets(plan, world, n, delta, n_sets=500, seed=1, prior=None, n_sizes=4):
-    """Certify a plan on many sets of n samples with random class sizes.
+def single(text, low, high=None):
+    """Plan order statistics from a given decision."""
+    return Plan(Preference(text), (0, 1), 1, Threshold(low, low if high is None else high))
 
-    Returns how many sets there are, how many are certified, and of how many the guarantee is false.
+
+def along(text, thresholds):
+    """Plan a path of single thresholds in the order of the tests."""
+    path = tuple(Threshold(float(one), float(one)) for one in thresholds)
+    return Plan(Preference(text), (0, 1), 1, default_decision(2), path)
+
+
+def certify_sets(plan, world, n, delta, n_sets, seed=1):
+    """Certify a plan on many independent sets of n samples.
+
+    Class sizes are random where a limit is on several classes together. Limits on the rates of one
+    class hold for any class sizes.
+
+    Returns how many sets are certified, and of how many the guarantee is false.
     """
     rng = np.random.default_rng(seed)
-    prior = world.prior if prior is None else prior
+    together = [bool(side.rows.all()) for side in plan.sides]
+    if plan.path or all(together):  # class sizes change no test
+        for _, n_used in plan.limited_sizes(np.array([n, 0]), delta):  # the others are not used
+            n = n_used
+        draws = [world.draw_mixed_sets(rng, n, n_sets)]
+    else:
+        sizes = np.round(n * world.prior).astype(int)[None]
+        if any(together):
+            sizes = rng.multinomial(n, world.prior, n_sets)
+        sizes, counts = np.unique(sizes, axis=0, return_counts=True)
+        for one in sizes:
+            for rows, n_used in plan.limited_sizes(one, delta):
+                one[rows] = n_used  # of one class
+        counts = counts * n_sets // counts.sum()
+        draws = [world.draw_sets(rng, *pair) for pair in zip(sizes, counts, strict=True)]
     n_certified = n_false = 0
     known = {}
-    for _ in range(n_sizes):
-        sizes = rng.multinomial(n, prior)
-        for rows, n_used in plan.limited_sizes(sizes, delta):  # the others are not used
-            sizes[rows] = rng.multivariate_hypergeometric(sizes[rows], n_used)
-        found = certify_draws(plan, world.draw_sets(rng, sizes, n_sets), delta)
+    for some in draws:
+        found = certify_draws(plan, some, delta)
         for decision in np.array(found.decisions, dtype=object)[found.certified]:
             key = decision if world.k == 2 else id(decision)  # decisions of a path: few objects
             if key not in known:
-                known[key] = world.breaks(decision, plan.preference)
+                known[key] = world.violates(decision, plan.preference)
             n_false += known[key]
         n_certified += int(found.certified.sum())
-    return n_sizes * n_sets, n_certified, n_false
+    return n_certified, n_false
 
 
 def holds(n_false, n_sets, delta):

@@ -708,16 +708,18 @@ class TestRows:
 
     def test_others_wait_while_a_file_is_open(self, tmp_path):
         ledgers = [FileLedger(tmp_path / "ledger.json") for _ in range(2)]
-        entered = threading.Event()
+        started, entered = threading.Event(), threading.Event()
 
         def enter():
+            started.set()
             with ledgers[1].open():
                 entered.set()
 
         waiting = threading.Thread(target=enter)
         with ledgers[0].open():
             waiting.start()
-            assert not entered.wait(0.05)
+            assert started.wait(60)
+            assert not entered.wait(0.2)
         waiting.join(60)
         assert entered.is_set()
 

@@ -118,13 +118,18 @@ def table_of(name, gaps, **replaced):
     return frame.rename(columns=replaced), np.asarray(data.target)
 
 
-@pytest.fixture(scope="module")
-def credit():
-    """The default committee on numbers and categories with gaps; two columns named like outputs."""
+def credit_table():
+    """Numbers and categories with gaps; two columns are named like outputs."""
     frame, y = table_of(
         "german", ["age", "purpose", "credit_amount"], duration="score", housing="label"
     )
-    part = frame[["score", "label", "age", "purpose", "credit_amount", "checking_status"]]
+    return frame[["score", "label", "age", "purpose", "credit_amount", "checking_status"]], y
+
+
+@pytest.fixture(scope="module")
+def credit():
+    """The default committee on that table."""
+    part, y = credit_table()
     model = SteeredClassifier(
         preference="fp <= 40%, rejected <= 40%",
         confidence=0.8,
@@ -153,9 +158,9 @@ def test_unseen_missing_and_odd_cells(credit):
     check_equal(model, odd.head(1))
 
 
-def test_names_of_outputs_are_left_to_outputs(credit):
-    model, _ = credit
-    stored = {one["column"]: one for one in columns_of(model.to_onnx())}
+def test_names_of_outputs_are_left_to_outputs():
+    dialog = Dialog.from_data(*credit_table(), committee=["logistic"], certify=None, random_state=0)
+    stored = {one["column"]: one for one in columns_of(dialog.model.to_onnx())}
     assert stored["score"] == {"column": "score", "input": "score_", "kind": "number"}
     assert stored["label"] == {"column": "label", "input": "label_", "kind": "category"}
     assert stored["age"] == {"column": "age", "input": "age", "kind": "number"}

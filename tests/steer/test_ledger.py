@@ -659,6 +659,15 @@ class TestRows:
             shifted = rows + 400 - known
             assert bool(self.used(ledger, shifted, "other")) == is_free
 
+    def test_independent_rows_of_few_values_are_known_by_how_often_they_occur(self):
+        rng = np.random.default_rng(0)
+        one, other = (rng.integers(0, 4, (800, 2)).astype(float) for _ in range(2))
+        for counted, known in ((True, 0.0), (False, 1.0)):
+            sample = RowSample.of(one, counted=counted)
+            assert sample.known_fraction(RowSample.of(one[::-1], counted=counted)) == 1
+            found = sample.known_fraction(RowSample.of(other, counted=counted))
+            assert found == pytest.approx(known, abs=0.2)
+
     def test_the_same_request_gets_the_same_again_and_each_refusal_counts(self):
         ledger, X = Ledger(), TABLE[0]
         sample, options = RowSample.of(X), {"preference": "fp <= 5%", "delta": 0.05}

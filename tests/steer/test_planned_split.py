@@ -65,6 +65,8 @@ class TestTheSizes:
         plan = plan_of(X, y, "fp <= 5%")
         assert plan.chosen.recall == 0
         assert plan.chosen.allowed_errors == {"neg": -1}
+        n = (y == "neg").sum()
+        assert plan.chosen.certify_by_class["neg"] == pytest.approx(0.65 * n, abs=1)
         assert len(str(plan).splitlines()) == 2  # no options to show
 
     def test_two_limits_set_aside_both_classes(self):

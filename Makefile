@@ -14,6 +14,8 @@ THIS := $(PIP) --no-compile --no-deps --no-build-isolation -e .
 COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml locks/run.txt locks/test.txt Makefile
 PYTEST := $(BIN)/python -m pytest -q
+# Each file in one process, in the order of tests/conftest.py.
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help run test test-full pytest quick wording durations lint docs bench scale audit faults reproduce lock clean
 
@@ -72,7 +74,7 @@ test-full: $(VENV)/.typescript $(VENV)/.torch  ## the same and all that takes lo
 
 # The plus sign lets the dots appear while --output-sync collects what the others print.
 pytest: $(VENV)/.test
-	+@$(PYTEST) -n auto --dist worksteal $(OPTIONS)
+	+@$(PYTEST) $(PARALLEL) $(OPTIONS)
 
 quick: $(VENV)/.test  ## the inner loop: tests that are not slow
 	@$(PYTEST) -x -m "not slow" --no-header
@@ -81,7 +83,7 @@ wording: $(VENV)/.test  ## write what the front ends say into tests/wording, aft
 	@$(PYTEST) tests/wording --full --snapshot-update
 
 durations: $(VENV)/.typescript $(VENV)/.torch  ## record which tests take long and so run in test-full only
-	@$(PYTEST) -n auto --dist worksteal --full --record-durations
+	@$(PYTEST) $(PARALLEL) --full --record-durations
 
 lint: $(VENV)/.test  ## style, types, imports and vocabulary
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m tools.words
@@ -90,6 +92,7 @@ lint: $(VENV)/.test  ## style, types, imports and vocabulary
 GALLERY := 1
 NO_GALLERY := -D plot_gallery=0 -D suppress_warnings=image.not_readable
 docs: $(VENV)/.test  ## build the site, warnings are errors
+	@test -f docs/_build/html/searchindex.js || rm -rf docs/_build/html  # of a build that was interrupted
 	@$(BIN)/sphinx-build -W --keep-going -q -b html $(if $(filter 0,$(GALLERY)),$(NO_GALLERY)) docs docs/_build/html \
 	  && echo "docs/_build/html/index.html"
 

@@ -4,6 +4,7 @@ The quick run leaves out tests that are marked `full`, and tests that took long 
 `make durations` last wrote durations.txt, unless they are marked `core`.
 """
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -47,18 +48,38 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if skipped else None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Let every second process collect the files from the last one on.
+
+    In a fresh clone each process then compiles half of them, and finds the others compiled.
+    """
+    report = yield
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if isinstance(collector, pytest.Directory) and int(worker.removeprefix("gw")) % 2:
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to the full run what takes long."""
-    if config.getoption("--full"):
-        return
-    long = {line.split(maxsplit=1)[1] for line in DURATIONS.read_text("utf-8").splitlines()}
-    kept, left_out = [], []
+    """Leave to the full run what takes long, and begin with the files that take longest.
+
+    Each file is for one process, which then makes its fixtures once.
+    """
+    lines = [line.split(maxsplit=1) for line in DURATIONS.read_text("utf-8").splitlines()]
+    took = {test: float(seconds) for seconds, test in lines}
+    if not config.getoption("--full"):
+        kept, left_out = [], []
+        for item in items:
+            marked = item.get_closest_marker("full") is not None
+            slow = item.nodeid in took and item.get_closest_marker("core") is None
+            (left_out if marked or slow else kept).append(item)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+    seconds: Counter[Path] = Counter()
     for item in items:
-        marked = item.get_closest_marker("full") is not None
-        slow = item.nodeid in long and item.get_closest_marker("core") is None
-        (left_out if marked or slow else kept).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = sorted(kept, key=lambda item: item.nodeid not in long)  # no worker ends with one
+        seconds[item.path] += took.get(item.nodeid, LONG / 5)
+    items.sort(key=lambda item: (-seconds[item.path], item.path))
 
 
 class Recorder:

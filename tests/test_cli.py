@@ -100,7 +100,11 @@ def test_what_steering_prints_and_writes(tmp_path):
     model = SteeredClassifier.load(tmp_path / "model.skops")
     assert model.certificate_.requested == "fp <= 10%"
     assert len(model.scorer_.committee.members) == 6
-    assert model.certificate_.confusion.n == 120
+    asked = STEER[STEER.index("--target") : STEER.index("--out")]
+    plan = json.loads(call("steer", tmp_path / "mail.csv", *asked, "--plan", "--json")[1])["plan"]
+    planned = plan["chosen"]["certify_by_class"]
+    n_by_class = model.certificate_.confusion.counts.sum(axis=1).tolist()
+    assert dict(zip(["no", "yes"], n_by_class, strict=True)) == planned
     assert str(model.certificate_.confusion) in unindented(done.stdout)
     heading = re.search("<h1>(.*)</h1>", (tmp_path / "page.html").read_text())[1]
     assert re.search(r"\b10%.*\bno\b.*\byes\b", heading)
@@ -150,7 +154,7 @@ def test_what_the_table_becomes(run, ready, trained):
     assert len(np.unique(ready[1]["groups"])) == 3
 
 
-def test_repeated_preferences_are_steps_that_add_up(run, ready, trained):
+def test_repeated_preferences_are_steps_that_add_up(run, quick, trained):
     code, out, _ = run(
         "steer", trained / "mail.csv", *ASK, "--limit", "fn <= 60%, rejected <= 90%", "--json"
     )

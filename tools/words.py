@@ -66,7 +66,7 @@ ALLOWED = (
 
 # Whole words only, so that "cut" is not found in "executed" or "clear-cut".
 _PATTERNS = [
-    (re.compile(rf"(?<![a-z-])(?:{word})(?![a-z-])", re.IGNORECASE), instead)
+    (re.compile(word), re.compile(rf"(?<![a-z-])(?:{word})(?![a-z-])", re.IGNORECASE), instead)
     for word, instead in WORDS.items()
 ]
 _ALLOWED = re.compile("|".join(ALLOWED))
@@ -74,11 +74,12 @@ _ALLOWED = re.compile("|".join(ALLOWED))
 
 def find_words(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the word and what to write instead, for each word to replace."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        rest = _ALLOWED.sub("", line)
-        for pattern, instead in _PATTERNS:
+    rest = _ALLOWED.sub("", text)
+    lower = rest.lower()
+    for within, pattern, instead in _PATTERNS:
+        if within.search(lower):  # ten times as fast, and seldom found
             for found in pattern.finditer(rest):
-                yield number, found[0], instead
+                yield rest.count("\n", 0, found.start()) + 1, found[0], instead
 
 
 def repository_files() -> Iterator[Path]:

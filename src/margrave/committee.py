@@ -26,11 +26,10 @@ from sklearn.utils import Bunch, check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
-from threadpoolctl import ThreadpoolController
 
 from margrave import _labels
 from margrave._indexing import Columns, select_columns, select_rows
-from margrave._parallel import is_cluster, stay_local
+from margrave._parallel import is_cluster, limit_threads, stay_local
 from margrave._typing import Codes, Flags, Floats
 from margrave._validation import (
     check_columns,
@@ -751,7 +750,7 @@ class _BlasLimit:
     def limit(self, threads: int | None) -> Iterator[None]:
         """Limit the threads during a training."""
         with self._lock:
-            own = _limit_threads(threads, "blas")
+            own = limit_threads(threads, "blas")
             if not self._trainings:
                 self._first = own
             self._trainings += 1
@@ -767,14 +766,6 @@ class _BlasLimit:
 
 
 _blas = _BlasLimit()
-
-
-def _limit_threads(threads: int | None, *kinds: str) -> Any:
-    """Limit the threads of libraries of some kinds; the end of a `with` block restores only them.
-
-    `threadpool_limits` would restore all libraries, also to limits of other trainings.
-    """
-    return ThreadpoolController().select(user_api=list(kinds)).limit(limits=threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -812,7 +803,7 @@ def _fit_one(
     member, params = clone(own.member), own.params
     # The process that trains has limited BLAS, but the limit of OpenMP holds for one thread.
     kinds = ["openmp"] if os.getpid() == process else ["openmp", "blas"]
-    with stay_local(), _limit_threads(threads, *kinds):
+    with stay_local(), limit_threads(threads, *kinds):
         if fold is None:
             return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
         training, held_out = fold

@@ -150,7 +150,7 @@ def test_a_page_without_a_guarantee():
     text = page(found, "")
     checked(text)
     assert 'class="verdict refused"' in text
-    assert escape(found.refusal) in text
+    assert escape(str(found.refusal)) in text
     assert "0.5" not in heading(text)
     assert text.count('<table class="matrix">') == 2
 

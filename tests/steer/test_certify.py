@@ -499,9 +499,16 @@ class TestThePath:
         assert missed[-1] > sizes[2] / 10
 
     def test_three_classes_get_offsets(self):
-        plan = plan_of("errors <= 5%, rejected <= 60%", three_classes(), n_tune=20)
+        """With a strict limit on rejecting, the safest rejects none, and the next ones err less."""
+        world = three_classes()
+        plan = plan_of("errors <= 60%, rejected <= 10%", world, n_tune=60)
         assert all(isinstance(one, Offsets) for one in plan.path)
-        assert {one.rejects for one in plan.path} == {False, True}
+        assert [one.rejects for one in plan.path[:2]] == [False, True]
+        held, codes = world.draw(np.random.default_rng(0), 60)
+        predictions = [one.predict(held) for one in plan.path]
+        outcomes = [(((p != codes) & (p != -1)).sum(), (p == -1).sum()) for p in predictions]
+        assert outcomes == sorted(set(outcomes), reverse=True)
+        assert not any(one.rejects for one in plan_of("errors <= 60%", world, n_tune=60).path)
 
 
 class First(ClassifierMixin, BaseEstimator):

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from margrave.confusion import Objective, Preference, PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, SteeredClassifier, _strategies
+from margrave.steer import Dialog, SteeredClassifier, StoppedError, _strategies
 from margrave.steer._thresholds import Threshold, best_decision
 from margrave.steer._tuning_data import Candidate
 
@@ -199,6 +199,15 @@ def test_one_who_has_stopped_gets_the_fast_reply():
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
     reply = dialog.prefer(WANTED, strategies=["move", "retune"], stop=lambda: True)
     assert (reply.strategy, reply.n_candidates, reply.cancelled) == ("move", 1, True)
+
+
+def test_a_search_that_is_stopped_before_its_first_candidate_makes_no_step():
+    """It did not fail: a studio that ends leaves it to the next process."""
+    dialog = Dialog([TunableLogistic().fit(X[:100], Y[:100])], X[100:], Y[100:])
+    with pytest.raises(StoppedError):
+        dialog.prefer(WANTED, strategies=["retune"], stop=lambda: True)
+    assert len(dialog.history) == 1
+    assert dialog.prefer(WANTED, strategies=["retune"]).strategy == "retune"
 
 
 def test_no_slow_strategy_is_begun_after_a_stop(dialog, with_strategies):

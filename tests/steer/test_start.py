@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from margrave.confusion import PreferenceError
 from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, _start, default_members
-from margrave.steer._order_statistic import samples_needed
+from margrave.steer._order_statistic import largest_allowed_count, samples_needed
 from margrave.table import TableEncoder
 
 RANDOM = np.random.default_rng(8)
@@ -101,27 +101,27 @@ def test_certify_samples_of_ones_own_leave_all_others_to_tune_on():
     dialog = open_dialog(X[:200], Y[:200], certify=(X[200:], Y[200:]))
     assert dialog.confusion.n == 200
     assert len(dialog._acceptances.certification_set.codes) == 100
-    dialog.prefer("fn <= 30%", strategies=["move"])
+    dialog.prefer("accuracy >= 60%", strategies=["move"])
     model = dialog.accept()
     assert model.confusion(X[200:], Y[200:]) == model.certificate_.confusion
 
 
 def test_more_is_set_aside_where_a_guarantee_needs_it():
-    bare, more = open_dialog(), open_dialog(guarantee="fp <= 10%")
-    negatives = int((CODES == 0).sum())
-    for confidence in (0.95, 0.8):
-        found = open_dialog(
-            guarantee="fp <= 10%", confidence=confidence
-        )._acceptances.certification_set
-        assert (found.codes == 0).sum() >= min(
-            samples_needed(0.1, 1 - confidence), 0.39 * negatives
-        )
-    assert len(more._acceptances.certification_set.codes) > len(
-        bare._acceptances.certification_set.codes
+    def set_aside(**change):
+        return Dialog.plan_split(X, Y, random_state=0, **change).certify_by_class["ham"]
+
+    n_ham = int((CODES == 0).sum())
+    assert open_dialog(guarantee="fp <= 10%").sizes.certify_by_class["ham"] == set_aside(
+        guarantee="fp <= 10%"
     )
-    strict = open_dialog(guarantee="fp <= 0.1%")._acceptances.certification_set
-    assert len(strict.codes) == 0.4 * N, "but no more than two fifths"
-    assert len(open_dialog(guarantee="fp <= 50%")._acceptances.certification_set.codes) == N // 5
+    for limit, confidence in ((0.1, 0.95), (0.1, 0.8), (0.05, 0.95)):
+        n = set_aside(guarantee=f"fp <= {limit:.0%}", confidence=confidence)
+        delta = 1 - confidence
+        assert samples_needed(limit, delta) <= n <= 0.65 * n_ham
+        allowed = [largest_allowed_count(m, limit, delta) for m in (n - 1, n)]
+        assert allowed[1] == allowed[0] + 1, "one sample fewer would allow one error fewer"
+    assert set_aside(guarantee="fp <= 10%") > set_aside()
+    assert set_aside(guarantee="fp <= 0.1%") == round(0.65 * n_ham), "too few in any case"
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -463,8 +463,8 @@ def test_a_guarantee_of_a_class_that_is_not_there_is_refused():
 def test_a_small_class_is_enough_for_all_steps():
     few = np.r_[np.flatnonzero(CODES == 0)[:60], np.flatnonzero(CODES == 1)[:10]]
     dialog = open_dialog(X[few], Y[few], committee=[TunableLogistic(), GaussianNB()])
-    reply = dialog.prefer("fn <= 3", strategies=["move", "reject", "retune"])
-    assert reply.n_candidates > 3
+    reply = dialog.prefer("fn <= 3, rejected <= 50%", strategies=["move", "reject", "retune"])
+    assert reply.n_candidates == 4, "two by retuning: the member alone, and in the committee"
     assert dialog.confusion.n == 56
 
 

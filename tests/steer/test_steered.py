@@ -459,7 +459,7 @@ def test_a_model_taken_from_a_dialog_trains_like_one_made_by_hand():
 
 @pytest.mark.parametrize("committee", [GaussianNB(), [("a", GaussianNB()), ("b", GaussianNB())]])
 def test_an_accepted_model_trains_again_what_the_dialog_trained(committee):
-    dialog = Dialog.from_data(X, Y, committee=committee, random_state=0)
+    dialog = Dialog.from_data(X, Y, committee=committee, guarantee="fn <= 20%", random_state=0)
     dialog.prefer("fn <= 20%", strategies=["move"])
     model = dialog.accept()
     again = clone(model).set_params(random_state=0).fit(X, Y)

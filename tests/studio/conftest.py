@@ -13,6 +13,8 @@ from tests.studio.running import Studio
 from tests.studio.serving import Client, forget_uses, serving
 from tools.system import PROGRAMS
 
+from margrave.studio.store import Store
+
 expect.set_options(timeout=SECONDS * 1000)
 
 
@@ -37,6 +39,24 @@ def server(need: Callable[[str], Path]) -> Iterator[str]:
     """The URL of a PostgreSQL server."""
     with postgres.running(need("postgresql")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def new_store(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """An SQLite file without anything, of the newest version: to make its tables takes longest."""
+    file = tmp_path_factory.mktemp("new") / "studio.db"
+    with Store(f"sqlite:///{file}"):
+        pass
+    return file.read_bytes()
+
+
+@pytest.fixture
+def file_store(tmp_path: Path, new_store: bytes) -> Iterator[Store]:
+    """An open store in a file, without users."""
+    file = tmp_path / "studio.db"
+    file.write_bytes(new_store)
+    with Store(f"sqlite:///{file}") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")  # while it lives, this thread cannot run another event loop

@@ -3,15 +3,18 @@
 import asyncio
 import json
 import socket
+import ssl
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 import httpx
 import pandas
+from fastapi import FastAPI
 from sqlalchemy import delete
 
 from margrave import datasets
@@ -21,6 +24,8 @@ from margrave.studio.context import Studio
 from margrave.studio.launch import listening, server_of
 
 _NUMBERS = count(1)  # of tables with rows of their own
+_DESCRIPTION: dict[str, object] = {}
+CERTIFICATES = ssl.create_default_context()  # read once, not by each client
 SERVED: list[Studio] = []
 """The studios of this process."""
 
@@ -30,6 +35,13 @@ def forget_uses() -> None:
     for studio in SERVED:
         with studio.store.write() as session:
             session.execute(delete(AccountRow))
+
+
+def described(app: FastAPI, describe: Callable[[FastAPI], dict] = FastAPI.openapi) -> dict:
+    """The description of the API, made once: it is the same for each studio, and takes long."""
+    app.openapi_schema = _DESCRIPTION or describe(app)
+    _DESCRIPTION.update(app.openapi_schema)
+    return app.openapi_schema
 
 
 @dataclass
@@ -127,7 +139,8 @@ def serving(
         settings = replace(settings, port=where.getsockname()[1])
         studio = open_studio(settings)
         up = threading.Event()
-        server = server_of(studio, up.set)
+        with patch.object(FastAPI, "openapi", described):
+            server = server_of(studio, up.set)
         thread = threading.Thread(
             target=lambda: asyncio.run(server.serve(sockets=[where])), daemon=True
         )
@@ -162,6 +175,6 @@ def client_of(url: str, **options: object) -> Iterator[Client]:
         headers={"X-Margrave": "1", **headers},
         timeout=120,
         trust_env=False,
-        **options,
+        **{"verify": CERTIFICATES, **options},
     ) as http:
         yield Client(http)

@@ -35,27 +35,19 @@ STOPPED = StoppedError("The training was stopped.", code="stopped", done=1, tota
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-def store(request, tmp_path):
+def store(request):
     """An open store with the users ann and bob."""
-    with store_of(request.param, request, tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-def file(request, tmp_path):
-    """The same, only as an SQLite file: what is tested is not the database."""
-    with store_of("sqlite", request, tmp_path) as opened:
-        yield opened
-
-
-@contextmanager
-def store_of(kind, request, folder):
-    if kind == "sqlite":
-        with Store(f"sqlite:///{folder / 'studio.db'}") as opened:
-            yield with_users(opened)
+    if request.param == "sqlite":
+        yield request.getfixturevalue("file")
         return
     with postgres.database(request.getfixturevalue("server")) as url, Store(url) as opened:
         yield with_users(opened)
+
+
+@pytest.fixture
+def file(file_store):
+    """The same, only as an SQLite file: what is tested is not the database."""
+    return with_users(file_store)
 
 
 def with_users(store):

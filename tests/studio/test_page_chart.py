@@ -436,6 +436,23 @@ def test_few_winners_cost_little_more_than_all(show, user, mails):
         assert ratio.max() == pytest.approx(few["excess"], abs=0.02)
 
 
+def test_a_step_is_marked_inside_its_part_of_the_map(show, mails):
+    """Also where the part is a small corner, far from the wanted height."""
+    page = opened(show, mails, "costs")
+    places = page.evaluate(
+        """async ([corners, heights]) => {
+          const { placeNear } = await import('./costs_map.js');
+          return heights.map((wanted) => placeNear(corners, wanted));
+        }""",
+        [[[0, 10], [40, 10], [0, 30]], [-500, 12, 20, 150]],
+    )
+    assert len(places) == 4
+    for place in places:
+        assert place["x"] > 0
+        assert place["y"] > 10
+        assert place["x"] / 40 + (place["y"] - 10) / 20 < 1
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_neighbours_in_the_map_differ_in_lightness(show, mails, theme):
     page = opened(show, mails, "costs")

@@ -17,7 +17,7 @@ from margrave.steer import Dialog, SteeredClassifier
 from margrave.studio import exports, work
 from margrave.studio.job_table import JobTable
 from margrave.studio.jobs import Handle, Jobs
-from margrave.studio.store import Conflict, NotFound, Store, StoreError
+from margrave.studio.store import Conflict, NotFound, StoreError
 from margrave.studio.uploads import parquet_of
 from margrave.studio.workspace import Workspace
 
@@ -34,10 +34,9 @@ def base():
 
 
 @pytest.fixture
-def store(tmp_path):
-    with Store(f"sqlite:///{tmp_path / 'studio.db'}") as opened:
-        opened.add_user("local")
-        yield opened
+def store(file_store):
+    file_store.add_user("local")
+    return file_store
 
 
 @pytest.fixture

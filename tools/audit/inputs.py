@@ -396,9 +396,9 @@ def lines_of_estimators() -> Iterator[str]:
 def lines_of_parameters() -> Iterator[str]:
     """Lines that fit each estimator with a bad parameter."""
     for estimator in ESTIMATORS:
+        source = _source(estimator)
         for name in estimator.get_params(deep=False):
-            for bad in BAD_VALUES:
-                yield f"{_source(estimator)}.set_params({name}={bad}).fit(X, y)"
+            yield from (f"{source}.set_params({name}={bad}).fit(X, y)" for bad in BAD_VALUES)
 
 
 def lines_of_functions() -> Iterator[str]:

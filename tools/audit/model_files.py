@@ -16,7 +16,7 @@ import pickle
 import random
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,6 +38,9 @@ N_FEATURES = 5
 
 Members = dict[str, bytes]
 """The members of a zip archive, by name."""
+
+File = tuple[str, Callable[[], bytes]]
+"""What is wrong with a file, and what makes it: to make them all takes longer than to load some."""
 
 
 @cache
@@ -71,13 +74,17 @@ def pack(members: Members) -> bytes:
     return buffer.getvalue()
 
 
-def with_schema(change: Callable[[Any], Any]) -> bytes:
+def with_schema(change: Callable[[Any], Any]) -> Callable[[], bytes]:
     """Alter the schema of the model's file."""
-    members = unpack(model_bytes())
-    schema = json.loads(members["schema.json"])
-    changed = change(schema)
-    members["schema.json"] = json.dumps(schema if changed is None else changed).encode()
-    return pack(members)
+
+    def make() -> bytes:
+        members = unpack(model_bytes())
+        schema = json.loads(members["schema.json"])
+        changed = change(schema)
+        members["schema.json"] = json.dumps(schema if changed is None else changed).encode()
+        return pack(members)
+
+    return make
 
 
 def arrays(members: Members) -> list[str]:
@@ -106,34 +113,39 @@ def nodes_of(node: Any) -> Iterator[dict[str, Any]]:
 # The files
 
 
-def damaged(rng: random.Random) -> Iterator[tuple[str, bytes]]:
+def damaged(rng: random.Random) -> Iterator[File]:
     """Archives that are no archives, or not whole."""
     good = model_bytes()
-    yield "good", good
-    yield "empty", b""
+    yield "good", model_bytes
+    yield "empty", bytes
     for n in (1, 10, len(good) // 4, len(good) // 2, len(good) - 1, len(good) - 30):
-        yield f"first {n} bytes", good[:n]
+        yield f"first {n} bytes", partial(bytes, good[:n])
     for i in range(6):
         altered = bytearray(good)
         for _ in range(1 + 10 * i):
             altered[rng.randrange(len(altered))] = rng.randrange(256)
-        yield f"altered bytes {i}", bytes(altered)
-    yield "junk", rng.randbytes(10_000)
-    yield "pickle", pickle.dumps(_Evil())
-    yield "pickle in an archive", pack({"schema.json": pickle.dumps(_Evil())})
-    yield "no schema", pack({"other": b""})
-    yield "schema of junk", pack({"schema.json": rng.randbytes(100)})
-    yield "schema is null", pack({"schema.json": b"null"})
-    yield "deep schema", pack({"schema.json": b"[" * 100_000})
-    yield "schema bomb", pack({"schema.json": b" " * 200_000_000 + b"{}"})
-    yield "member bomb", pack({**unpack(good), "more.npy": b"\x00" * 400_000_000})
-    yield "path outside", pack({**unpack(good), "../../outside.npy": b"x"})
-    doubled = io.BytesIO(good)
-    with zipfile.ZipFile(doubled, "a") as archive:
+        yield f"altered bytes {i}", partial(bytes, altered)
+    yield "junk", partial(bytes, rng.randbytes(10_000))
+    yield "pickle", partial(pickle.dumps, _Evil())
+    yield "pickle in an archive", partial(pack, {"schema.json": pickle.dumps(_Evil())})
+    yield "no schema", partial(pack, {"other": b""})
+    yield "schema of junk", partial(pack, {"schema.json": rng.randbytes(100)})
+    yield "schema is null", partial(pack, {"schema.json": b"null"})
+    yield "deep schema", partial(pack, {"schema.json": b"[" * 100_000})
+    yield "schema bomb", lambda: pack({"schema.json": b" " * 200_000_000 + b"{}"})
+    yield "member bomb", lambda: pack({**unpack(good), "more.npy": b"\x00" * 400_000_000})
+    yield "path outside", partial(pack, {**unpack(good), "../../outside.npy": b"x"})
+    yield "20,000 members", many_members
+
+
+def many_members() -> bytes:
+    """The model's file with many members, one of them with a long name."""
+    file = io.BytesIO(model_bytes())
+    with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("x" * 60_000, b"")
         for i in range(20_000):
             archive.writestr(f"{i}", b"")
-    yield "20,000 members", doubled.getvalue()
+    return file.getvalue()
 
 
 class _Evil:
@@ -143,7 +155,7 @@ class _Evil:
         return os.system, ("touch margrave-audit-was-here",)
 
 
-def altered_schemas(rng: random.Random) -> Iterator[tuple[str, bytes]]:
+def altered_schemas(rng: random.Random) -> Iterator[File]:
     """Schemas with other types, other modules, loops and missing parts."""
     for module, name in (
         ("os", "system"),
@@ -170,9 +182,9 @@ def altered_schemas(rng: random.Random) -> Iterator[tuple[str, bytes]]:
         )
     count = len(list(nodes_of(json.loads(unpack(model_bytes())["schema.json"]))))
     for i in range(30):
-        at, kind = rng.randrange(1, count), i % 5
+        at, kind, own = rng.randrange(1, count), i % 5, random.Random(rng.random())  # noqa: S311
 
-        def change(schema: Any, at: int = at, kind: int = kind) -> None:
+        def change(schema: Any, at: int = at, kind: int = kind, rng: random.Random = own) -> None:
             found = list(nodes_of(schema))
             node, other = found[at], found[rng.randrange(len(found))]
             if kind == 0:
@@ -205,11 +217,13 @@ def altered_trees(members: Members) -> Iterator[tuple[str, Members]]:
             yield "tree: no last node", {**members, name: saved(nodes[:-1])}
 
 
-def altered_arrays(rng: random.Random) -> Iterator[tuple[str, bytes]]:
+def altered_arrays(rng: random.Random) -> Iterator[File]:
     """Arrays with other values, types and shapes; a part of the altered trees."""
     members = unpack(model_bytes())
     altered = list(altered_trees(members))
-    yield from ((what, pack(found)) for what, found in rng.sample(altered, min(60, len(altered))))
+    yield from (
+        (what, partial(pack, found)) for what, found in rng.sample(altered, min(60, len(altered)))
+    )
     for name in rng.sample(arrays(members), min(12, len(arrays(members)))):
         array = _loaded(members[name])
         header = b"\x93NUMPY\x01\x00"
@@ -224,7 +238,7 @@ def altered_arrays(rng: random.Random) -> Iterator[tuple[str, bytes]]:
             ("pickled objects", saved(np.array([_Evil()], dtype=object))),
             ("junk", rng.randbytes(200)),
         ):
-            yield f"array: {what}", pack({**members, name: content})
+            yield f"array: {what}", partial(pack, {**members, name: content})
 
 
 def _loaded(content: bytes) -> np.ndarray:
@@ -266,7 +280,7 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
             files = list(kind(random.Random(seed)))  # noqa: S311
             if count is not None and count < len(files):
                 files = random.Random(seed).sample(files, count)  # noqa: S311
-            for what, content in files:
-                problem = child.run(content)
+            for what, make in files:
+                problem = child.run(make())
                 attack.check(problem is None, f"{what}: {problem}")
             yield attack

@@ -129,12 +129,12 @@ class VoteClassifier(Committee):
     ...     ("tree", DecisionTreeClassifier(max_depth=2, random_state=0)),
     ... ]
     >>> vote = VoteClassifier(members, rule="unanimity").fit(X, y)
-    >>> vote.predict(X[[0, 52, 100]])
+    >>> vote.predict(X[[0, 83, 100]])
     array(['setosa', 'rejected', 'virginica'], dtype='<U10')
-    >>> print(vote.explain(X[[52]]))
-    rejected: versicolor 2 (logistic, tree); virginica 1 (bayes)
-    >>> print(vote.set_params(rule="average").explain(X[[52]]))
-    versicolor: versicolor 0.696 (logistic, tree); virginica 0.303 (bayes)
+    >>> print(vote.explain(X[[83]]))
+    rejected: versicolor 2 (bayes, tree); virginica 1 (logistic)
+    >>> print(vote.set_params(rule="average").explain(X[[83]]))
+    versicolor: versicolor 0.623 (bayes, tree); virginica 0.377 (logistic)
     """
 
     def __init__(

@@ -10,7 +10,8 @@ from threading import RLock, local
 from typing import TypeVar
 
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
+
+from margrave._parallel import limit_threads
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -56,7 +57,7 @@ def one_blas_thread() -> Iterator[None]:
     The limit is one for the whole process, and only the thread that set it can remove it: calls
     from several threads run one after the other, each of them on all cores.
     """
-    with _lock, threadpool_limits(1, "blas"):
+    with _lock, limit_threads(1, "blas"):
         yield
 
 

@@ -474,7 +474,9 @@ def recertify(
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = make_classification(3000, random_state=0)
-    >>> model = SteeredClassifier(LogisticRegression(), preference="fp <= 20%", random_state=0)
+    >>> model = SteeredClassifier(
+    ...     LogisticRegression(), preference="accuracy >= 80%", random_state=0
+    ... )
     >>> model = model.fit(X[:2000], y[:2000])
     >>> X_new, y_new = da.from_array(X[2000:], chunks=250), da.from_array(y[2000:], chunks=250)
     >>> renewed = scale.recertify(model, X_new, y_new, confidence=0.9)

@@ -24,7 +24,7 @@ from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
 from margrave.steer._certify import name_request as name_request
 from margrave.steer._default_committee import default_members
-from margrave.steer._dialog import Dialog, StoppedError
+from margrave.steer._dialog import Dialog
 from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate
 from margrave.steer._files import FileError
 from margrave.steer._frontier import Curve, Frontier, Winner
@@ -64,7 +64,7 @@ from margrave.steer._steered import hash_samples as hash_samples
 from margrave.steer._steered import make_model as make_model
 from margrave.steer._steered import recertify_scores as recertify_scores
 from margrave.steer._steered import score_samples as score_samples
-from margrave.steer._strategies import Request, Strategy
+from margrave.steer._strategies import Request, StoppedError, Strategy
 from margrave.steer._strategies import get_strategies as get_strategies
 from margrave.steer._table_split import check_duplicates as check_duplicates
 from margrave.steer._table_split import check_positive as check_positive

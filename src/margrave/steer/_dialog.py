@@ -18,13 +18,13 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._indexing import select_rows
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import format_count, missing_extra
+from margrave._parallel import limit_threads
 from margrave._validation import is_count, is_number
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
@@ -51,7 +51,7 @@ from margrave.steer._start import (
 )
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steps import dump_step, load_step
-from margrave.steer._strategies import Found, Search, Strategy, get_strategies
+from margrave.steer._strategies import Found, Search, StoppedError, Strategy, get_strategies
 from margrave.steer._table_split import check_positive, split_table
 from margrave.steer._tuning_data import Candidate, TuningData
 
@@ -814,6 +814,8 @@ class Dialog(Saved):
             to more samples than there are; or if no strategy proposes a candidate.
         ValueError
             If a strategy is unknown.
+        StoppedError
+            If `stop` returns a true value before the first candidate.
 
         Examples
         --------
@@ -1054,7 +1056,7 @@ class Dialog(Saved):
         ...     X, y, committee="logistic", guarantee="fn <= 10%", random_state=0
         ... )
         >>> dialog.plan().chosen.allowed_errors
-        {'pos': 9}
+        {'pos': 10}
         """
         return self.sizes.plan
 
@@ -1555,7 +1557,7 @@ class Dialog(Saved):
         steered, parent, began = self._current_program("tune_nodes"), self.position, perf_counter()
         requests = _check_wants(wants, steered)
         stopped = stop or (lambda: False)
-        with warnings.catch_warnings(), threadpool_limits(1):  # matrices are small
+        with warnings.catch_warnings(), limit_threads(1, "blas", "openmp"):  # matrices are small
             warnings.simplefilter("ignore", NotMetWarning)  # the reply says so
             tuned = steered.model.tune(
                 requests,
@@ -1634,7 +1636,7 @@ class Dialog(Saved):
         model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
         done, cancelled = 0, False
         while done < levels and not cancelled:
-            with threadpool_limits(1):  # matrices are small
+            with limit_threads(1, "blas", "openmp"):  # matrices are small
                 model = model.grow()
             done += 1
             wants_stop = callback is not None and callback(Progress(done, levels, name))
@@ -1714,31 +1716,6 @@ class Dialog(Saved):
             return data
         committee = self._history.replies[base].candidate.scorer.committee
         return replace(data, committee=committee, raw=committee.raw(data.X.X))
-
-
-class StoppedError(MargraveError):
-    """The user stopped the training.
-
-    Attributes
-    ----------
-    code : str
-        "stopped".
-    fields : dict
-        The number of fits ``done`` and their ``total``.
-
-    Examples
-    --------
-    >>> from margrave.datasets import load
-    >>> from margrave.steer import Dialog, StoppedError
-    >>> X, y = load("iris", return_X_y=True)
-    >>> try:
-    ...     Dialog.from_data(X, y, committee="logistic", stop=lambda: True)
-    ... except StoppedError as error:
-    ...     print(error)
-    The training was stopped after 0 of 6 fits.
-    """
-
-    __module__ = "margrave.steer"
 
 
 def _without(state: dict[str, Any], *names: str) -> dict[str, Any]:

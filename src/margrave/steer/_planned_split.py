@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from margrave._messages import name_class
+from margrave._parallel import limit_threads
 from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion, Objective, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed
@@ -192,7 +192,7 @@ class Trial:
         for training, held in folds.split(codes, codes, groups):
             half = np.concatenate([training[codes[training] == c][::2] for c in range(k)])
             for scores, at in ((two_thirds, training), (one_third, half)):
-                with threadpool_limits(1):  # matrices are small
+                with limit_threads(1, "blas", "openmp"):  # matrices are small
                     model = LogisticRegression(max_iter=200).fit(X[at], codes[at])
                 scores[held] = model.decision_function(X[held])
         return cls(codes, two_thirds, one_third)

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
-from margrave._errors import ParameterError
+from margrave._errors import MargraveError, ParameterError
 from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
+from margrave._parallel import limit_threads
 from margrave._typing import Codes, Floats
 from margrave.confusion import Bound, Objective, Preference, PreferenceError
 from margrave.fuse import fit_log_odds
@@ -226,7 +226,7 @@ def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:
     everything = np.arange(len(data.codes))
     tuned = None
     for training, held_out in [*data.folds, (everything, everything[:0])]:
-        with threadpool_limits(1):  # matrices are small
+        with limit_threads(1, "blas", "openmp"):  # matrices are small
             tuned = _tune_on(data, member, wanted, training, request.stopped)
         if request.stopped():
             return None, data.raw
@@ -376,6 +376,31 @@ class Found:
     cancelled: bool = False
 
 
+class StoppedError(MargraveError):
+    """The user stopped a training, or a search before its first candidate.
+
+    Attributes
+    ----------
+    code : str
+        "stopped".
+    fields : dict
+        Of a training, the number of fits ``done`` and their ``total``.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import Dialog, StoppedError
+    >>> X, y = load("iris", return_X_y=True)
+    >>> try:
+    ...     Dialog.from_data(X, y, committee="logistic", stop=lambda: True)
+    ... except StoppedError as error:
+    ...     print(error)
+    The training was stopped after 0 of 6 fits.
+    """
+
+    __module__ = "margrave.steer"
+
+
 class Search:
     """Search the candidates of several strategies for the best one.
 
@@ -424,6 +449,8 @@ class Search:
             yield self.found()
         for _ in self._improvements(slow=True):
             yield self.found()
+        if self.best is None and self.request.stopped():
+            raise StoppedError("The search was stopped before its first candidate.", code="stopped")
         if self.best is None:
             tried = ", ".join(strategy.name for strategy in self.strategies)
             raise PreferenceError(

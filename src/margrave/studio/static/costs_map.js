@@ -260,11 +260,21 @@ function Drawn({ winners, costLabel, priorLabel, here, point, onPoint, hot, onHo
 }
 
 /**
+ * Where to mark a part of the map: at a wanted height, between it and a corner, or in the middle.
+ * @param {Pair[]} corners @param {number} wanted
+ */
+export function placeNear(corners, wanted) {
+  const heights = corners.map((one) => one[1]);
+  const middle = (Math.min(...heights) + Math.max(...heights)) / 2;
+  return placeFor(corners, [wanted, ...heights.map((one) => (one + wanted) / 2), middle]);
+}
+
+/**
  * The current step, in the part of the winner nearest to it.
  * @param {{corners: Pair[], y: number, middle: number, step: number}} props
  */
 function Here({ corners, y: wanted, middle, step }) {
-  const { x, y } = placeFor(corners, [wanted, ...corners.map((one) => (one[1] + wanted) / 2)]);
+  const { x, y } = placeNear(corners, wanted);
   const left = x > middle;
   return html`<circle class="map-step" cx=${x} cy=${y} r="10" />
     <text class="map-step-number" x=${x} y=${y + 4}>${step}</text>

@@ -661,6 +661,7 @@ def test_of_a_large_tuning_set_some_samples_are_drawn_as_often_as_they_count():
     assert few.counts.tolist() == counts[:50].tolist()
 
 
+@pytest.mark.core
 def test_a_simulation_uses_as_many_samples_of_each_class_as_certification_does():
     """Fewer than there are where more would only make the limit stricter, in their proportions."""
     scores, codes = Normals().draw(np.random.default_rng(0), 300)
@@ -680,6 +681,7 @@ def test_a_simulation_uses_as_many_samples_of_each_class_as_certification_does()
         assert sizes.tolist() == [130, 60]
 
 
+@pytest.mark.core
 class TestPlannedBands:
     """The decision that order statistics with rejection start from, by the tuning set."""
 

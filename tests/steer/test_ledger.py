@@ -499,12 +499,14 @@ class TestSharing:
         np.testing.assert_array_equal(again.predict(TABLE[0]), model.predict(TABLE[0]))
         assert len(second.certification.uses) == 1
 
+    @pytest.mark.core
     def test_the_type_of_a_confidence_does_not_make_another_request(self):
         ledger = Ledger()
         first = certified(begin(*TABLE, ledger=ledger), confidence=0.9)
         again = certified(begin(*TABLE, ledger=ledger), confidence=np.float64(0.9))
         assert (first.number, again.number) == (1, 1)
 
+    @pytest.mark.core
     def test_a_request_that_another_dialog_made_can_be_made_again(self):
         ledger = Ledger()
         begin(*TABLE, ledger=ledger).accept()

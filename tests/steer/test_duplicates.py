@@ -447,5 +447,8 @@ class TestCounts:
         few, constant = np.arange(101) % 3 - 1.0, np.full(101, 7.0)
         assert rounding_grid(np.column_stack([a, constant])) == pytest.approx([1e-7, 0])
         assert rounding_grid(np.column_stack([a, few])) == pytest.approx([1e-7, 1e-6])
+        dense = np.column_stack([a + 1, 1000 * a + 1])
+        for kind in (sparse.csr_matrix, sparse.csc_array):
+            assert rounding_grid(kind(dense)) == pytest.approx([1e-5, 1e-2])
         frame = pd.DataFrame({"a": a, "text": ["x"] * 101, "when": pd.Timestamp("2026-01-01")})
         assert rounding_grid(frame) == pytest.approx([1e-7, 0, 0])

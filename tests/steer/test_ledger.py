@@ -499,12 +499,14 @@ class TestSharing:
         np.testing.assert_array_equal(again.predict(TABLE[0]), model.predict(TABLE[0]))
         assert len(second.certification.uses) == 1
 
+    @pytest.mark.core
     def test_the_type_of_a_confidence_does_not_make_another_request(self):
         ledger = Ledger()
         first = certified(begin(*TABLE, ledger=ledger), confidence=0.9)
         again = certified(begin(*TABLE, ledger=ledger), confidence=np.float64(0.9))
         assert (first.number, again.number) == (1, 1)
 
+    @pytest.mark.core
     def test_a_request_that_another_dialog_made_can_be_made_again(self):
         ledger = Ledger()
         begin(*TABLE, ledger=ledger).accept()
@@ -658,6 +660,15 @@ class TestRows:
             assert self.used(ledger, rows, "first")
             shifted = rows + 400 - known
             assert bool(self.used(ledger, shifted, "other")) == is_free
+
+    def test_independent_rows_of_few_values_are_known_by_how_often_they_occur(self):
+        rng = np.random.default_rng(0)
+        one, other = (rng.integers(0, 4, (800, 2)).astype(float) for _ in range(2))
+        for counted, known in ((True, 0.0), (False, 1.0)):
+            sample = RowSample.of(one, counted=counted)
+            assert sample.known_fraction(RowSample.of(one[::-1], counted=counted)) == 1
+            found = sample.known_fraction(RowSample.of(other, counted=counted))
+            assert found == pytest.approx(known, abs=0.2)
 
     def test_the_same_request_gets_the_same_again_and_each_refusal_counts(self):
         ledger, X = Ledger(), TABLE[0]

@@ -65,6 +65,8 @@ class TestTheSizes:
         plan = plan_of(X, y, "fp <= 5%")
         assert plan.chosen.recall == 0
         assert plan.chosen.allowed_errors == {"neg": -1}
+        n = (y == "neg").sum()
+        assert plan.chosen.certify_by_class["neg"] == pytest.approx(0.65 * n, abs=1)
         assert len(str(plan).splitlines()) == 2  # no options to show
 
     def test_two_limits_set_aside_both_classes(self):
@@ -324,6 +326,7 @@ def test_the_curve_is_that_of_normal_scores(limited):
     assert 1.3 < steep.slope < 1.7
 
 
+@pytest.mark.core
 def test_one_sample_of_a_small_class_without_a_limit_is_set_aside():
     X, y = normal_table(300, 12)
     sizes = Dialog.plan_split(X, y, guarantee="fp <= 10%", random_state=0)
@@ -332,6 +335,7 @@ def test_one_sample_of_a_small_class_without_a_limit_is_set_aside():
     assert sizes.certify_by_class["neg"] >= 29
 
 
+@pytest.mark.core
 def test_a_class_with_too_few_samples_to_try_is_planned_by_the_typical_curve():
     X, y = normal_table(10, 300)
     few = Dialog.plan_split(X, y, guarantee="fn <= 10%", random_state=0).plan
@@ -341,6 +345,7 @@ def test_a_class_with_too_few_samples_to_try_is_planned_by_the_typical_curve():
     assert other.chosen.recall == pytest.approx(few.chosen.recall, abs=0.02)
 
 
+@pytest.mark.core
 def test_a_sample_with_a_copy_in_another_group_is_not_planned_to_certify():
     X, y = normal_table(300, 300)
     X, y = np.concatenate([X, X[:150]]), np.concatenate([y, y[:150]])
@@ -349,6 +354,7 @@ def test_a_sample_with_a_copy_in_another_group_is_not_planned_to_certify():
     assert sizes.certify_by_class == sizes.plan.chosen.certify_by_class
 
 
+@pytest.mark.core
 def test_what_can_never_be_certified_has_no_expected_recall():
     X, y = normal_table(60, 60, distance=0.2)
     plan = Dialog.plan_split(X, y, guarantee="precision >= 99%", random_state=0).plan

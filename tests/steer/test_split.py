@@ -65,7 +65,7 @@ class TestPlain:
     def test_folds_have_the_classes_shares(self, seed):
         y = labels(np.random.default_rng(seed), 100)
         folds = tuning_folds(y)
-        assert len(folds) == FOLDS
+        assert len(folds) == FOLDS == 5
         for _, at in folds:
             for label in LABELS:
                 assert abs((y[at] == label).sum() - (y == label).sum() / FOLDS) <= 1

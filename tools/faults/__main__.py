@@ -18,8 +18,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 from tools.faults._fault import PACKAGE, ROOT, Fault
 from tools.faults._mutants import draw_mutants
 from tools.faults._run import run_tests
@@ -57,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.kinds) - set(KINDS)):
         parser.error(f"there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     faults = {kind: draw() for kind, draw in KINDS.items()}
     chosen = [

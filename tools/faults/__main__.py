@@ -14,13 +14,13 @@ import signal
 import sys
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tools.faults._fault import PACKAGE, ROOT, Fault
 from tools.faults._mutants import draw_mutants
-from tools.faults._run import run_tests
+from tools.faults._run import TOO_LONG, run_tests
 from tools.faults.planted import planted_faults
 
 KINDS = {"planted": planted_faults, "mutants": draw_mutants}
@@ -56,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := sorted(set(options.kinds) - set(KINDS)):
         parser.error(f"there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    partial = bool(options.kinds or options.only or options.survivors)
+    results = json.loads(RESULTS.read_text("utf-8")) if partial and RESULTS.exists() else {}
     faults = {kind: draw() for kind, draw in KINDS.items()}
     chosen = [
         fault
@@ -78,7 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
         kind: {fault.name: results[fault.name] for fault in some if fault.name in results}
         for kind, some in faults.items()
     }
-    text, complaints = write_report(found, read_explanations())
+    drawn = {fault.name for some in faults.values() for fault in some}
+    text, complaints = write_report(found, read_explanations(), drawn)
     RESULTS.with_suffix(".md").write_text(text, "utf-8")
     print("\n".join([text.splitlines()[0], *complaints]))
     return int(bool(complaints))
@@ -91,13 +93,19 @@ def read_explanations() -> dict[str, str]:
 
 
 def write_report(
-    found: Mapping[str, Mapping[str, Sequence[Any]]], explanations: Mapping[str, str]
+    found: Mapping[str, Mapping[str, Sequence[Any]]],
+    explanations: Mapping[str, str],
+    drawn: Collection[str],
 ) -> tuple[str, list[str]]:
     """Write all results, the test and the seconds of each fault, and list what is wrong."""
     counts, lines, complaints = [], [], []
     for kind, results in found.items():
         survivors = [name for name, (test, _) in results.items() if not test]
-        counts.append(f"{kind}: {len(results) - len(survivors)} of {len(results)} noticed")
+        n_limit = sum(test == TOO_LONG for test, _ in results.values())
+        by_limit = f", {n_limit} by the time limit" if n_limit else ""
+        counts.append(
+            f"{kind}: {len(results) - len(survivors)} of {len(results)} noticed{by_limit}"
+        )
         if len(survivors) > (1 - NEEDED[kind]) * len(results) + 1e-9:
             complaints.append(f"{kind}: too many survive")
         complaints += [f"survives: {name}" for name in survivors if name not in explanations]
@@ -109,7 +117,6 @@ def write_report(
         lines += [f"- `{name}`: {explanations.get(name, 'not explained')}" for name in survivors]
     noticed = {name for results in found.values() for name, (test, _) in results.items() if test}
     complaints += [f"explained, but noticed: {name}" for name in explanations if name in noticed]
-    drawn = {name for results in found.values() for name in results}
     complaints += [
         f"explained, but not drawn: {name}" for name in explanations if name not in drawn
     ]

@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def run_tests(
                         shutil.rmtree(copy)
         finally:
             for child in running:
-                os.killpg(child, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it may have no group of its own yet
+                    os.killpg(child, signal.SIGKILL)
 
 
 def _start(fault: Fault, base: Path, folder: Path) -> int:

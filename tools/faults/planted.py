@@ -222,7 +222,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "steer/test_ledger.py",
     ),
     (
-        "A use is recorded only after the labels were used",
+        "A use of the certification set is not recorded",
         "steer/_ledger.py",
         "accounts[:] = [*(one for one in accounts if one not in same), account]",
         "pass",
@@ -303,8 +303,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "Rows with other labels are no copies",
         "steer/_table_split.py",
-        "    rows = used.hash(X)\n",
-        "    rows = used.hash(np.column_stack([np.asarray(X, dtype=object), labels]))\n",
+        "    equal = sets_of_equal(rows) if together else None",
+        "    equal = np.unique(rows.exact ^ codes.astype(np.uint64), return_inverse=True)[1]",
         "steer/test_duplicates.py",
     ),
     (
@@ -397,7 +397,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "confusion/test_preference.py",
     ),
     (
-        "fp and fn are exchanged for words of people",
+        "False alarms are read as false negatives",
         "confusion/_grammar.py",
         '["false positive", "false positives", "false alarms"], _Quantity("fp")',
         '["false positive", "false positives", "false alarms"], _Quantity("fn")',
@@ -439,7 +439,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "confusion/test_preference.py",
     ),
     (
-        "A percentage is read as a fraction",
+        "A percentage is read as ten times as much",
         "confusion/_grammar.py",
         "value = value / 100 if limit.is_percent else value",
         "value = value / 10 if limit.is_percent else value",
@@ -616,7 +616,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "studio/test_jobs.py",
     ),
     (
-        "A user sees the dialogs of another",
+        "A user sees the jobs of another",
         "studio/job_table.py",
         "query = select(JobRow).where(JobRow.id == job_id, JobRow.owner == owner)",
         "query = select(JobRow).where(JobRow.id == job_id)",
@@ -736,9 +736,9 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     ),
     (
         "The certification set of a collection is also tuned on",
-        "scale/_roles.py",
-        "return np.where(keys <= self.low[codes], CERTIFY, roles), codes",
-        "return np.where(keys <= self.low[codes] / 2, CERTIFY, roles), codes",
+        "scale/_steer.py",
+        "tune, certify = role == TUNE, role == CERTIFY",
+        "tune, certify = np.isin(role, (TUNE, CERTIFY)), role == CERTIFY",
         "scale/test_steer_blocks.py",
     ),
     (

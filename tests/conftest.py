@@ -4,6 +4,7 @@ The quick run leaves out tests that are marked `full`, and tests that took long 
 `make durations` last wrote durations.txt, unless they are marked `core`.
 """
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -46,6 +47,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave PyTorch, which takes seconds to import, to the full run."""
     skipped = collection_path.name.startswith("test_torch") and not config.getoption("--full")
     return True if skipped else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Do not look for garbage among the modules and the tests: they stay until the end."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

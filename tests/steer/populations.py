@@ -88,15 +88,12 @@ def three_classes():
 def _cells(preference, k):
     """Return for each bound its cells, the cells of its base, its limit and its direction."""
     empty = Confusion(np.zeros((k, k + 1), dtype=int))
-    return [
-        (*bound.cells(empty), float(bound.limit), bound.at_most)
-        for bound in Preference(preference).bounds
-    ]
+    return [(*bound.cells(empty), float(bound.limit), bound.at_most) for bound in preference.bounds]
 
 
 def violates(preference, joint):
     """Whether the true rates of a matrix violate a bound."""
-    for amount, base, limit, at_most in _cells(str(preference), len(joint)):
+    for amount, base, limit, at_most in _cells(preference, len(joint)):
         excess = joint[amount].sum() - limit * joint[base].sum()
         if (excess if at_most else -excess) > 1e-12:
             return True

@@ -131,6 +131,7 @@ class TestMostAllowed:
 
     def test_a_tiny_delta(self):
         assert largest_allowed_count(100, 0.05, 1e-300) == -1
+        assert largest_allowed_count(140, 0.999, 1e-300) == 29  # found with fractions
         c = largest_allowed_count(10**6, 0.05, 1e-300)
         assert 0 < c < 0.05 * 10**6
         assert p_value(c, 10**6, 0.05, at_most=True) <= 1e-300

@@ -75,8 +75,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "A binomial test allows one error too many",
         "steer/_order_statistic.py",
-        "while c >= 0 and binom.cdf(c, n, limit) > delta:",
-        "while c >= 0 and binom.cdf(c - 1, n, limit) > delta:",
+        "if bdtr(middle, n, limit) > delta:",
+        "if bdtr(max(middle - 1, 0), n, limit) > delta:",
         "steer/test_order_statistic.py",
     ),
     (

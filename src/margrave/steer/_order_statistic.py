@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr  # binom.cdf, without its checks of each call
 from scipy.stats import beta, binom
 
 from margrave._errors import MargraveError
@@ -49,10 +50,14 @@ def largest_allowed_count(n: int, limit: float, delta: float) -> int:
     """Return the largest count of n that proves a rate of at most `limit`; -1 if none does."""
     if limit >= 1:
         return n
-    c = int(binom.ppf(delta, n, limit)) + 1  # starts above the result, whatever the rounding
-    while c >= 0 and binom.cdf(c, n, limit) > delta:
-        c -= 1
-    return c
+    allowed, too_many = -1, n
+    while too_many - allowed > 1:
+        middle = (allowed + too_many) // 2
+        if bdtr(middle, n, limit) > delta:
+            too_many = middle
+        else:
+            allowed = middle
+    return allowed
 
 
 def samples_needed(limit: float, delta: float, allowed: int = 0) -> int | None:
@@ -70,11 +75,11 @@ def samples_needed(limit: float, delta: float, allowed: int = 0) -> int | None:
     if not 0 < limit < 1:
         return None if limit <= 0 else 0
     too_few, enough = allowed, 2 * allowed + 1
-    while binom.cdf(allowed, enough, limit) > delta:
+    while bdtr(allowed, enough, limit) > delta:
         too_few, enough = enough, 2 * enough
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        if binom.cdf(allowed, middle, limit) > delta:
+        if bdtr(allowed, middle, limit) > delta:
             too_few = middle
         else:
             enough = middle

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class Plan:
         k = len(self.classes)
         return Confusion(np.zeros((k, k + 1), dtype=int), self.classes, self.positive)
 
-    @property
+    @cached_property
     def sides(self) -> list[Side]:
         """What each bound limits, for order statistics."""
         return find_sides(self.preference, self._empty) or []
@@ -185,12 +186,13 @@ class Draws:
         matrices = np.empty((len(self.counts), k, k + 1))
         for c in range(k):
             at = self.codes == c
+            counts, found = self.counts[:, at], predictions[..., at]
             for column in range(k + 1):
-                there = predictions[..., at] == (column if column < k else -1)
+                there = found == (column if column < k else -1)
                 if there.ndim == 1:
-                    matrices[:, c, column] = self.counts[:, at] @ there
+                    matrices[:, c, column] = counts @ there
                 else:
-                    matrices[:, c, column] = (self.counts[:, at] * there).sum(axis=1)
+                    matrices[:, c, column] = (counts * there).sum(axis=1)
         return matrices
 
 

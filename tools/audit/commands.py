@@ -32,9 +32,9 @@ def lines(folder: Path) -> list[tuple[str, ...]]:
     """Write the files, and return the arguments of the commands."""
     (folder / "good.skops").write_bytes(model_bytes())
     (folder / "new.csv").write_text("0,1,2,3,4,target\n" + "1,2,3,4,5,1\n" * 9)
-    altered = [content for _, content in altered_arrays(random.Random(0))]  # noqa: S311
-    for number, content in enumerate(altered[::ALTERED]):
-        (folder / f"altered_{number}.skops").write_bytes(content)
+    altered = [make for _, make in altered_arrays(random.Random(0))]  # noqa: S311
+    for number, make in enumerate(altered[::ALTERED]):
+        (folder / f"altered_{number}.skops").write_bytes(make())
     (folder / "folder").mkdir()
     names = ["missing.csv", "folder", "/dev/null", "nonsense", "", "good.skops"]
     for kind in (text_files, parquet_files):

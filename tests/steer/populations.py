@@ -68,12 +68,12 @@ class Population:
         return violates(preference, self.matrix(decision))
 
 
-def normal(step=0.0, gap=2.0, positives=0.4):
+def normal(step=0.0):
     """Two classes with normal scores: on a coarse grid with a `step`, else hardly any ties."""
-    values = np.arange(-3.0, 6, step) if step else np.linspace(-3.5, gap + 3.5, 300)
-    means = np.array([[0.0], [gap]])
+    values = np.arange(-3.0, 6, step) if step else np.linspace(-3.5, 5.5, 300)
+    means = np.array([[0.0], [2.0]])
     below = np.column_stack([np.zeros((2, 1)), ndtr(values[:-1] - means), np.ones((2, 1))])
-    return Population(values, np.diff(below, axis=1), np.array([1 - positives, positives]))
+    return Population(values, np.diff(below, axis=1), np.array([0.6, 0.4]))
 
 
 def three_classes():
@@ -88,7 +88,9 @@ def three_classes():
 def _cells(preference, k):
     """Return for each bound its cells, the cells of its base, its limit and its direction."""
     empty = Confusion(np.zeros((k, k + 1), dtype=int))
-    return [(*bound.cells(empty), float(bound.limit), bound.at_most) for bound in preference.bounds]
+    return [
+        (*bound.cells(empty), float(bound.limit), bound.at_most) for bound in preference.all_bounds
+    ]
 
 
 def violates(preference, joint):
@@ -100,14 +102,13 @@ def violates(preference, joint):
     return False
 
 
-def plan_of(preference, world, delta, n_tune=300, n_certify=300, seed=0, tuned=None):
-    """Plan a certification as an accepted dialog does, on a tuning set of the same world."""
+def plan_of(preference, world, delta, n_tune, seed=0):
+    """Plan a certification of 300 samples as a dialog does, on a tuning set of the same world."""
     scores, codes = world.draw(np.random.default_rng(seed), n_tune)
     objective = Objective(preference, codes, tuple(range(world.k)))
     find = best_rejecting_decision if preference.allows_rejecting else best_decision
-    tuned = find(objective, scores) if tuned is None else tuned
-    sizes = np.round(n_certify * np.bincount(codes) / n_tune).astype(int)
-    return make_plan(preference, tuned, scores, objective, sizes, delta)
+    sizes = np.round(300 * np.bincount(codes) / n_tune).astype(int)
+    return make_plan(preference, find(objective, scores), scores, objective, sizes, delta)
 
 
 def single(text, low, high=None):

@@ -2,8 +2,9 @@
 
 A guarantee at confidence 1 - δ may be false for a fraction δ of the requests and no more. Most
 tests certify thousands of certification sets at once; those at the end go through the public
-functions, with a classifier that has memorized what it was trained on. The seeds are fixed: a rule
-that is exactly at δ fails one of these tests with a probability of 1e-4.
+functions, with a classifier that has memorized what it was trained on; they are few runs, which
+show that nothing leaks, not the level. The seeds are fixed: a rule that is exactly at δ fails each
+of these tests with a probability of at most 1e-4.
 """
 
 from dataclasses import replace
@@ -212,16 +213,16 @@ class TestRejection:
     @pytest.mark.parametrize(
         ("world", "text", "low", "high"),
         [
-            (FINE, "fp <= 10%, fn <= 10%, rejected <= 32%", 1.0, 1.0),
+            (FINE, "fp <= 10%, fn <= 10%, rejected <= 40%", 1.0, 1.0),
             (TIES, "fp <= 10%, fn <= 10%, rejected <= 45%", 1.0, 1.0),
             *(
                 (world, *case)
                 for world in (FINE, TIES)
                 for case in (
-                    ("fp <= 10%, rejected <= 20%", 0.4, 0.5),
-                    ("fn <= 10%, rejected <= 25%", 1.5, 1.6),
+                    ("fp <= 10%, rejected <= 30%", 0.4, 0.5),
+                    ("fn <= 10%, rejected <= 35%", 1.5, 1.6),
                     ("recall >= 60%, fp <= 10%, rejected <= 40%", 0.5, 0.6),
-                    ("rejected(1) <= 20%, rejected(0) <= 20%, fp <= 10%", 0.6, 0.7),
+                    ("rejected(1) <= 30%, rejected(0) <= 30%, fp <= 10%", 0.6, 0.7),
                 )
             ),
         ],
@@ -229,6 +230,15 @@ class TestRejection:
     def test_bands_from_given_decisions(self, world, text, low, high):
         n_sets, n_certified, n_false = simulate([single(text, low, high)], world)
         assert n_certified > n_sets / 20
+        assert holds(n_false, n_sets, DELTA)
+
+    def test_a_band_that_rejects_slightly_more_than_its_limit_passes_by_chance_only(self):
+        """Both other limits need this band, so every certificate is false."""
+        rates = np.array([[0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])
+        world = Population(np.arange(3.0), rates, np.array([0.5, 0.5]))
+        plan = single("fp <= 5%, fn <= 5%, rejected <= 19.999%", 0.5, 1.5)
+        n_sets, n_certified, n_false = simulate([plan], world, 1000, 4000)
+        assert n_false == n_certified > n_sets * DELTA / 6
         assert holds(n_false, n_sets, DELTA)
 
     @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ WITH_REJECTS = [
     "precision >= 90%, precision(0) >= 90%, rejected <= 50%",
     "accuracy >= 70%, errors <= 1, rejected <= 30%",
     "recall >= 60%, fp <= 0, rejected <= 40%",
+    "accuracy >= 95%, rejected <= 5%",
     "rejected(0) <= 50%, fp <= 0",
     "rejected(1) <= 1, rejected(0) <= 2, errors <= 0",
     "alarms <= 30%, fn <= 10%, rejected <= 3",

@@ -501,7 +501,7 @@ def test_a_report_of_what_was_not_tried_does_not_say_that_it_was_refused(
 
     monkeypatch.setattr(exports, "page", noted)
     report(client, story)  # at step 2, where nothing was accepted
-    assert [(one.model, one.refusal) for one in outcomes] == [(None, "")]
+    assert [(one.model, one.refusal) for one in outcomes] == [(None, None)]
 
 
 def test_exports_that_take_long_keep_nobody_else_waiting(studio, client, story, monkeypatch):

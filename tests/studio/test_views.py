@@ -805,8 +805,9 @@ def test_an_edit_reads_as_what_it_asks(edit):
     answer = None if j == len(classes) else classes[j]
     wanted = matrix.edit(classes[i], answer, to)
     (received,) = views.sentences(wanted, matrix)
-    named = [to, int(counts[i].sum()), classes[i], *([] if answer is None else [answer])]
-    assert [one for one in named if str(one) not in received] == []
+    numbers = [f"{n:,}" for n in (to, counts[i].sum())]
+    named = [*numbers, str(classes[i]), *([] if answer is None else [str(answer)])]
+    assert [one for one in named if one not in received] == []
     other = counts.copy()
     other[i, j] = to
     spare = (i, (j + 1) % len(counts[i]))

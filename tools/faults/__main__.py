@@ -14,13 +14,14 @@ import signal
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tools.faults._fault import PACKAGE, ROOT, Fault
 from tools.faults._mutants import draw_mutants
-from tools.faults._run import TOO_LONG, run_tests
+from tools.faults._run import AT_IMPORT, CRASH, TOO_LONG, run_tests
 from tools.faults.planted import planted_faults
 
 KINDS = {"planted": planted_faults, "mutants": draw_mutants}
@@ -31,7 +32,7 @@ RESULTS = ROOT / "out" / "faults.json"
 
 
 def time_tests(faults: Sequence[Fault]) -> dict[str, float]:
-    """Run all tests without a fault, and return how long each file or node takes."""
+    """Run all tests without a fault, and return how long each file takes."""
     tests = dict.fromkeys(test for fault in faults for test in fault.tests)
     unchanged = (PACKAGE / "__init__.py").read_text("utf-8")
     runs = [Fault("no fault", "__init__.py", unchanged, (test,)) for test in tests]
@@ -57,8 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     partial = bool(options.kinds or options.only or options.survivors)
-    results = json.loads(RESULTS.read_text("utf-8")) if partial and RESULTS.exists() else {}
     faults = {kind: draw() for kind, draw in KINDS.items()}
+    digests = {fault.name: fault.digest for some in faults.values() for fault in some}
+    results = json.loads(RESULTS.read_text("utf-8")) if partial and RESULTS.exists() else {}
+    results = {name: one for name, one in results.items() if one[2] == digests.get(name)}
     chosen = [
         fault
         for kind in options.kinds or KINDS
@@ -71,18 +74,18 @@ def main(arguments: list[str] | None = None) -> int:
         f"{len(seconds)} tests pass without a fault, {time.monotonic() - began:.0f} s", flush=True
     )
     for number, (fault, test, took) in enumerate(run_tests(chosen, seconds), 1):
-        results[fault.name] = [test, round(took, 1)]
+        results[fault.name] = [test, round(took, 1), fault.digest]
         print(f"{number}/{len(chosen)} {fault.name}\n    {test or 'SURVIVES'}", flush=True)
         RESULTS.write_text(json.dumps(results, indent=1), "utf-8")
-    # Results of earlier runs complete the report.
+    # Results of earlier runs of the same code complete the report.
     found = {
         kind: {fault.name: results[fault.name] for fault in some if fault.name in results}
         for kind, some in faults.items()
     }
-    drawn = {fault.name for some in faults.values() for fault in some}
-    text, complaints = write_report(found, read_explanations(), drawn)
+    text, complaints = write_report(found, read_explanations(), digests)
     RESULTS.with_suffix(".md").write_text(text, "utf-8")
     print("\n".join([text.splitlines()[0], *complaints]))
+    print(f"{len(chosen)} faults in {(time.monotonic() - began) / 60:.0f} minutes")
     return int(bool(complaints))
 
 
@@ -97,25 +100,27 @@ def write_report(
     explanations: Mapping[str, str],
     drawn: Collection[str],
 ) -> tuple[str, list[str]]:
-    """Write all results, the test and the seconds of each fault, and list what is wrong."""
+    """Write what noticed each fault and its seconds, and list what is wrong."""
     counts, lines, complaints = [], [], []
     for kind, results in found.items():
-        survivors = [name for name, (test, _) in results.items() if not test]
-        n_limit = sum(test == TOO_LONG for test, _ in results.values())
-        by_limit = f", {n_limit} by the time limit" if n_limit else ""
+        survivors = [name for name, (test, *_) in results.items() if not test]
+        ways = Counter(test.partition(":")[0] for test, *_ in results.values())
+        others = [f", {ways[way]} by {way}" for way in (AT_IMPORT, CRASH, TOO_LONG) if ways[way]]
         counts.append(
-            f"{kind}: {len(results) - len(survivors)} of {len(results)} noticed{by_limit}"
+            f"{kind}: {len(results) - len(survivors)} of {len(results)} noticed{''.join(others)}"
         )
         if len(survivors) > (1 - NEEDED[kind]) * len(results) + 1e-9:
             complaints.append(f"{kind}: too many survive")
         complaints += [f"survives: {name}" for name in survivors if name not in explanations]
         lines += ["", f"## {kind}", "", "| fault | noticed by | seconds |", "|---|---|---|"]
         lines += [
-            f"| {_cell(name)} | {test} | {took} |" for name, (test, took) in results.items() if test
+            f"| {_cell(name)} | {test} | {took} |"
+            for name, (test, took, *_) in results.items()
+            if test
         ]
         lines += ["", "Survivors:", ""] if survivors else []
         lines += [f"- `{name}`: {explanations.get(name, 'not explained')}" for name in survivors]
-    noticed = {name for results in found.values() for name, (test, _) in results.items() if test}
+    noticed = {name for results in found.values() for name, (test, *_) in results.items() if test}
     complaints += [f"explained, but noticed: {name}" for name in explanations if name in noticed]
     complaints += [
         f"explained, but not drawn: {name}" for name in explanations if name not in drawn

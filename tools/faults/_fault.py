@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,4 +17,9 @@ class Fault:
     name: str  # what is wrong; identifies the fault
     file: str  # in the package
     text: str  # of the file with the fault
-    tests: tuple[str, ...]  # files and node ids, in the order in which they run
+    tests: tuple[str, ...]  # files, in the order in which they run
+
+    @property
+    def digest(self) -> str:
+        """What tells this fault from one that had its name when the code was another."""
+        return sha256(self.text.encode()).hexdigest()[:12]

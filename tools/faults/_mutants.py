@@ -1,8 +1,8 @@
 """Mutants: small changes of the code that decides what is guaranteed, drawn by a seed.
 
 The name of a mutant is its file, its function and the change of a statement. Those with the
-smallest hashes of the seed and this name are drawn, so that a change elsewhere in a file neither
-renames a mutant nor draws others.
+smallest hashes of the seed and this name are drawn, so that a change elsewhere in a file seldom
+renames a mutant or draws others.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ _SLOW_IMPORTS = (
 )  # fmt: skip
 # A run may take so many seconds, and so many times as long as without a fault.
 _SECONDS, _TIMES = 60.0, 5.0
-TOO_LONG = "the time limit"
+# What notices a fault if it is no test.
+TOO_LONG, AT_IMPORT, CRASH = "the time limit", "an import", "a crash of the process"
 
 
 def run_tests(
@@ -98,7 +99,7 @@ def _start(fault: Fault, base: Path, folder: Path) -> int:
         code = pytest.main([*options, *fault.tests], plugins=[watcher])
         package = getattr(sys.modules.get("margrave"), "__file__", None) or str(folder)
         result = [
-            watcher.failed or ("" if code == 0 else f"pytest, exit code {int(code)}"),
+            watcher.failed or ("" if code == 0 else f"{CRASH}: pytest, exit code {int(code)}"),
             package,
         ]
         (folder / "result.json").write_text(json.dumps(result))
@@ -115,7 +116,7 @@ def _read_result(folder: Path) -> str:
         failed, package = json.loads((folder / "result.json").read_text())
     except FileNotFoundError:
         output = (folder / "output.txt").read_text(errors="replace").splitlines()
-        return f"a crash of the process: {' '.join(output[-1:])}"
+        return f"{CRASH}: {' '.join(output[-1:])}"
     if not package.startswith(str(folder)):
         raise RuntimeError(f"The tests imported {package}, not the copy of the package.")
     return str(failed)
@@ -125,7 +126,7 @@ class _Watcher:
     """A plugin of pytest that makes runs repeatable and remembers the test that failed."""
 
     def __init__(self, tests: Sequence[str]) -> None:
-        self.files = [test.partition("::")[0] for test in tests]
+        self.files = tests
         self.failed = ""
 
     @pytest.hookimpl(trylast=True)
@@ -142,11 +143,11 @@ class _Watcher:
         items.sort(key=lambda item: (order[item.nodeid.partition("::")[0]], item.nodeid in long))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        self._note(report)
+        self._note(report, f"{AT_IMPORT}: ")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._note(report)
 
-    def _note(self, report: Any) -> None:
+    def _note(self, report: Any, how: str = "") -> None:
         if report.failed and not self.failed:
-            self.failed = report.nodeid
+            self.failed = f"{how}{report.nodeid}"

@@ -75,8 +75,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "A binomial test allows one error too many",
         "steer/_order_statistic.py",
-        "if bdtr(middle, n, limit) > delta:",
-        "if bdtr(max(middle - 1, 0), n, limit) > delta:",
+        "if _cdf(middle, n, limit) > delta:",
+        "if _cdf(max(middle - 1, 0), n, limit) > delta:",
         "steer/test_order_statistic.py",
     ),
     (
@@ -87,14 +87,14 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "steer/test_order_statistic.py",
     ),
     (
-        "Samples at the threshold count as below a limit on the samples above it",
+        "A limit on predictions of the second class allows the score at its threshold too",
         "steer/_plan.py",
         "found = ordered[(under >= n - allowed).argmax(axis=1)]",
         "found = np.nextafter(ordered[(under >= n - allowed).argmax(axis=1)], -np.inf)",
         "steer/test_certify.py",
     ),
     (
-        "Samples at the threshold count as above a limit on the samples below it",
+        "A limit on predictions of the first class allows the score at its threshold too",
         "steer/_plan.py",
         "found = np.nextafter(ordered[(under > allowed).argmax(axis=1)], -np.inf)",
         "found = ordered[(under > allowed).argmax(axis=1)]",
@@ -304,7 +304,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "Rows with other labels are no copies",
         "steer/_table_split.py",
         "    equal = sets_of_equal(rows) if together else None",
-        "    equal = np.unique(rows.exact ^ codes.astype(np.uint64), return_inverse=True)[1]",
+        "    own = rows.exact ^ codes.astype(np.uint64)\n"
+        "    equal = np.unique(own, return_inverse=True)[1] if together else None",
         "steer/test_duplicates.py",
     ),
     (
@@ -326,7 +327,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "A group is in several folds",
         "steer/_split.py",
         "    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold\n    folds",
-        "    splitter = StratifiedKFold\n    folds",
+        "    groups, splitter = None, StratifiedKFold\n    folds",
         "steer/test_split.py",
     ),
     (
@@ -348,7 +349,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "The certification set is also trained on",
         "steer/_split.py",
         "return make_split(y, build, certify, groups, time, random_state, tune, equal)",
-        "return make_split(y, np.arange(len(y)), certify, groups, time, None, tune, equal)",
+        "build = np.arange(len(y))\n"
+        "    return make_split(y, build, certify, groups, time, random_state, tune, equal)",
         "steer/test_split.py",
         "steer/test_start.py",
     ),

@@ -464,15 +464,17 @@ def _infer_separator(sample: str, ending: str) -> str:
     # The last line may be incomplete; a single line is used anyway.
     lines = list(io.StringIO(sample, newline=""))
     lines = lines[:-1] if len(sample) == _SAMPLE and len(lines) > 1 else lines
-    best, best_fit = "\t" if ending == ".tsv" else ",", (-1.0, 1)
+    best, best_fit = "\t" if ending == ".tsv" else ",", (False, -1.0, 1)
     for separator in _SEPARATORS:
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
         if not rows or len(rows[0]) == 1:
             continue
         others = rows[1:] or rows
         agreement = sum(len(row) == len(rows[0]) for row in others) / len(others)
-        if (agreement, len(rows[0])) > best_fit:
-            best, best_fit = separator, (agreement, len(rows[0]))
+        # A wrong separator before a quote may make a single row of the whole table.
+        fit = len(rows) > 1, agreement, len(rows[0])
+        if fit > best_fit:
+            best, best_fit = separator, fit
     return best
 
 

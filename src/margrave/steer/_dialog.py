@@ -812,8 +812,6 @@ class Dialog(Saved):
         PreferenceError
             If the preference cannot be parsed, contradicts itself, or refers to unknown classes or
             to more samples than there are; or if no strategy proposes a candidate.
-        StoppedError
-            If it was stopped before the first candidate.
         ValueError
             If a strategy is unknown.
         StoppedError

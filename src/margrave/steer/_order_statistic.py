@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr  # binom.cdf, without its checks of each call
+from scipy.special import betaincc
 from scipy.stats import beta, binom
 
 from margrave._errors import MargraveError
@@ -41,6 +41,11 @@ def p_value(count: ArrayLike, n: ArrayLike, limit: float, at_most: bool) -> Floa
     return np.where(n > 0, tail, 1.0)
 
 
+def _cdf(count: int, n: int, p: float) -> float:
+    """Return P(Bin(n, p) <= count) for a count below n; `scipy.stats` takes 40 times as long."""
+    return float(betaincc(count + 1, n - count, p))
+
+
 def is_trivial(limit: float, at_most: bool) -> bool:
     """Whether no rate can violate a limit."""
     return limit >= 1 if at_most else limit <= 0
@@ -53,7 +58,7 @@ def largest_allowed_count(n: int, limit: float, delta: float) -> int:
     allowed, too_many = -1, n
     while too_many - allowed > 1:
         middle = (allowed + too_many) // 2
-        if bdtr(middle, n, limit) > delta:
+        if _cdf(middle, n, limit) > delta:
             too_many = middle
         else:
             allowed = middle
@@ -75,11 +80,11 @@ def samples_needed(limit: float, delta: float, allowed: int = 0) -> int | None:
     if not 0 < limit < 1:
         return None if limit <= 0 else 0
     too_few, enough = allowed, 2 * allowed + 1
-    while bdtr(allowed, enough, limit) > delta:
+    while _cdf(allowed, enough, limit) > delta:
         too_few, enough = enough, 2 * enough
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        if bdtr(allowed, middle, limit) > delta:
+        if _cdf(allowed, middle, limit) > delta:
             too_few = middle
         else:
             enough = middle

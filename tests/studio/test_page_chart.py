@@ -225,10 +225,13 @@ def test_the_crosshair_shows_the_chosen_point_without_drawing_the_chart(show, us
     best = best_from(user.ok(f"/dialogs/{mails}/frontier"), 2)
     slider = panel(page, "Frontier").get_by_role("slider")
     page.evaluate(
-        """() => {
-          window.drawn = 0;
+        """async () => {
           const place = document.querySelector('.chart-tall .chart-place');
           echarts.getInstanceByDom(place).on('rendered', () => { window.drawn += 1; });
+          do {  // until what opened the page is drawn
+            window.drawn = 0;
+            await new Promise((done) => setTimeout(done, 300));
+          } while (window.drawn);
         }"""
     )
     texts = page.locator(".chart-over b")

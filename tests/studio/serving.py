@@ -25,6 +25,9 @@ from margrave.studio.launch import listening, server_of
 
 _NUMBERS = count(1)  # of tables with rows of their own
 _DESCRIPTION: dict[str, object] = {}
+# A search that is still running when the request for it returns, also on a fast machine.
+SLOW_MEMBERS = ["logistic", "martingale", "rbf-logistic"]
+SLOW_SEARCH = {"wants": ["fp <= 8"], "strategies": ["retune"], "at": 0, "keep": False}
 CERTIFICATES = ssl.create_default_context()  # read once, not by each client
 SERVED: list[Studio] = []
 """The studios of this process."""

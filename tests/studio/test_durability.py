@@ -4,9 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.studio.running import Studio
-from tests.studio.serving import client_of
-
-SLOW = {"wants": ["fp <= 8"], "strategies": ["retune"]}
+from tests.studio.serving import SLOW_MEMBERS, SLOW_SEARCH, client_of
 
 
 @pytest.fixture
@@ -84,9 +82,9 @@ def test_a_search_continues_after_a_restart(start_studio, client):
     """However the studio was ended, its step appears, once."""
     studio = start_studio()
     user = client(studio)
-    dialog = user.dialog("spambase")
+    dialog = user.dialog("spambase", members=SLOW_MEMBERS)
     for number, end in enumerate((Studio.kill, Studio.stop), 1):
-        job = user.ok(f"{dialog}/prefer", {**SLOW, "at": 0, "keep": False})
+        job = user.ok(f"{dialog}/prefer", SLOW_SEARCH)
         assert job["state"] == "running"
         end(studio)
         studio = start_studio()

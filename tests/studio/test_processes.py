@@ -15,7 +15,7 @@ import httpx
 import pytest
 from tests.studio import postgres
 from tests.studio.running import Studio
-from tests.studio.serving import Client, client_of
+from tests.studio.serving import SLOW_MEMBERS, SLOW_SEARCH, Client, client_of
 
 from margrave.studio._tables import JobRow
 from margrave.studio.guard import LOCAL
@@ -23,7 +23,6 @@ from margrave.studio.job_table import LEASE, JobTable
 from margrave.studio.store import Store
 
 PICK_UP = 30.0  # seconds
-SLOW = {"wants": ["fp <= 8"], "strategies": ["retune"], "at": 0, "keep": False}
 LONG = ["logistic", "extra-trees"]  # members that take seconds to train
 
 
@@ -52,8 +51,9 @@ class Cluster:
         assert first is not None
         end()
         since = monotonic()
-        while self.table.find(LOCAL, job).process in (first, None):
-            assert monotonic() - since < PICK_UP, "No other process has begun the job."
+        while (found := self.table.find(LOCAL, job)).process in (first, None):
+            assert found.state != "done", "The first process has finished the job."
+            assert monotonic() - since < PICK_UP, f"The job is {found.state} in {found.process}."
             sleep(0.05)
         seconds = monotonic() - since
         print(f"A job was picked up after {seconds:.1f} s.")
@@ -169,8 +169,8 @@ def test_training_of_a_killed_process_is_finished_by_the_other(cluster, connect)
 def test_a_search_of_an_ended_process_is_finished_by_the_other(cluster, connect, end):
     one, other = cluster.pair()
     user = connect(one)
-    dialog = user.dialog("spambase")
-    job = user.ok(f"{dialog}/prefer", SLOW)
+    dialog = user.dialog("spambase", members=SLOW_MEMBERS)
+    job = user.ok(f"{dialog}/prefer", SLOW_SEARCH)
     assert job["state"] == "running"
     cluster.picked_up(job["id"], lambda: end(one))
     user = connect(other)
@@ -186,8 +186,8 @@ def test_a_search_of_an_ended_process_is_finished_by_the_other(cluster, connect,
 def test_a_process_that_stands_still_for_long_stores_no_second_step(cluster, connect):
     one, other = cluster.pair()
     users = [connect(one), connect(other)]
-    dialog = users[0].dialog("spambase")
-    job = users[0].ok(f"{dialog}/prefer", SLOW)["id"]
+    dialog = users[0].dialog("spambase", members=SLOW_MEMBERS)
+    job = users[0].ok(f"{dialog}/prefer", SLOW_SEARCH)["id"]
     group = one.process.pid
     try:
         cluster.picked_up(job, lambda: os.killpg(group, signal.SIGSTOP))
@@ -284,10 +284,10 @@ def test_a_job_is_followed_and_stopped_through_the_other_process(cluster, both):
 @pytest.mark.slow
 def test_at_the_same_time_different_dialogs_change_and_one_dialog_changes_once(both):
     one, other = both
-    dialogs = [user.dialog("spambase") for user in both]
+    dialogs = [user.dialog("spambase", members=SLOW_MEMBERS) for user in both]
 
     def ask(user: Client, dialog: str) -> httpx.Response:
-        return user.post(f"{dialog}/prefer", SLOW)
+        return user.post(f"{dialog}/prefer", SLOW_SEARCH)
 
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(ask, both, dialogs))

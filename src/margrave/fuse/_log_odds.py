@@ -70,9 +70,9 @@ class LogOddsCombination:
     def weights(self) -> Floats:
         """The members' weights, shape (K,) or (k, K).
 
-        On the scale "logit" all members have the same mean margin. So a weight is the member's part
-        in the mean difference of the score between both classes; it is negative for a member that
-        corrects the others.
+        On the scale "logit" all members that are clearly better than chance have the same mean
+        margin. So a weight is the member's part in the mean difference of the score between both
+        classes; it is negative for a member that corrects the others.
         """
         weights = np.array([side.weights for side in self.sides])
         return weights[0] if len(weights) == 1 else weights

@@ -201,6 +201,17 @@ def test_a_model_comes_back_as_it_was(dialog, model_file):
     assert loaded.recertify(near, Y).certificate_ == model.recertify(near, Y).certificate_
 
 
+def test_the_file_of_a_model_does_not_depend_on_its_use(model_file, tmp_path):
+    """What can be derived is not stored, where it could contradict the rest of a changed file."""
+    model = SteeredClassifier.load(model_file)
+    model.save(tmp_path / "before.skops")
+    model.predict(X)
+    model.recertify(X + 1e-4, Y)  # not the rows that the model was built from
+    model.save(tmp_path / "after.skops")
+    before, after = ((tmp_path / f"{name}.skops").read_bytes() for name in ("before", "after"))
+    assert schema_of(before) == schema_of(after)
+
+
 @pytest.mark.parametrize(
     ("n_classes", "decision"),
     [(2, Threshold(-0.5, 0.25)), (3, Offsets(np.array([0.5, 0.0, -0.5]), 1.5))],

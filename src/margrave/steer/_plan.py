@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -110,7 +109,7 @@ class Plan:
         k = len(self.classes)
         return Confusion(np.zeros((k, k + 1), dtype=int), self.classes, self.positive)
 
-    @cached_property
+    @property
     def sides(self) -> list[Side]:
         """What each bound limits, for order statistics."""
         return find_sides(self.preference, self._empty) or []

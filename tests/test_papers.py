@@ -129,7 +129,7 @@ def differences(scores, y=Y):
 
 
 class Labels(ClassifierMixin, BaseEstimator):
-    """A member whose predictions are given; samples are their positions."""
+    """A member with fixed predictions; samples are their positions."""
 
     def __init__(self, labels=None, classes=None):
         self.labels, self.classes_ = labels, np.asarray(classes)
@@ -423,7 +423,7 @@ def region_of(X):
 
 @row(SLIDES, "Strategies, combination level: different combiners")
 @row(SLIDES, "Combination level, (ii): fusion vs. selection")
-def test_fusion_asks_every_member_and_selection_one():
+def test_fusion_uses_every_member_and_selection_one():
     X, y, members = slide_example()
     labels = np.array([member.predict(X) for member in members])
     fused = fuse.VoteClassifier(members, prefit=True).fit(X, y)
@@ -1235,8 +1235,8 @@ def test_each_node_or_each_weak_node_gets_a_preference(three_stages, dialog):
     for granularity in ("all", "select"):
         seen[granularity] = []
 
-        def wanted(request, asked=seen[granularity]):
-            asked.append(request)
+        def wanted(request, requests=seen[granularity]):
+            requests.append(request)
             return f"fp <= {request.confusion.fp}"
 
         settings = {"granularity": granularity, "advantage_threshold": 0.1, "max_models": 1}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 from joblib import parallel_config
@@ -13,19 +11,12 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 
-def limit_threads(threads: int | None, *kinds: str) -> Any:
+def limit_threads(threads: int | None, kinds: Sequence[str] = ("blas", "openmp")) -> Any:
     """Limit the threads of libraries of some kinds; the end of a `with` block restores only them.
 
-    `threadpool_limits` would restore all libraries, also to limits of other trainings, and would
-    look for the libraries each time, which takes longer than to fit a small model.
+    `threadpool_limits` would restore all libraries, also to limits of other trainings.
     """
-    return _libraries(len(sys.modules)).select(user_api=list(kinds)).limit(limits=threads)
-
-
-@lru_cache(maxsize=1)
-def _libraries(n_modules: int) -> ThreadpoolController:  # noqa: ARG001
-    """Find the libraries again if modules were imported, which may have loaded more of them."""
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api=list(kinds)).limit(limits=threads)
 
 
 def is_cluster() -> bool:

@@ -26,6 +26,7 @@ from sklearn.utils import Bunch, check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from threadpoolctl import ThreadpoolController
 
 from margrave import _labels
 from margrave._indexing import Columns, select_columns, select_rows
@@ -745,12 +746,14 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock, self._trainings = Lock(), 0
         self._first: Any
+        self.libraries: ThreadpoolController | None = None  # found once in each training
 
     @contextmanager
     def limit(self, threads: int | None) -> Iterator[None]:
         """Limit the threads during a training."""
         with self._lock:
-            own = limit_threads(threads, "blas")
+            self.libraries = libraries = ThreadpoolController()
+            own = libraries.select(user_api=["blas"]).limit(limits=threads)
             if not self._trainings:
                 self._first = own
             self._trainings += 1
@@ -801,9 +804,13 @@ def _fit_one(
 ) -> tuple[tuple[int, int], Any]:
     """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
-    # The process that trains has limited BLAS, but the limit of OpenMP holds for one thread.
-    kinds = ["openmp"] if os.getpid() == process else ["openmp", "blas"]
-    with stay_local(), limit_threads(threads, *kinds):
+    libraries = _blas.libraries
+    if libraries is not None and os.getpid() == process:
+        # It has limited BLAS, but the limit of OpenMP holds for one thread.
+        limited = libraries.select(user_api=["openmp"]).limit(limits=threads)
+    else:
+        limited = limit_threads(threads)
+    with stay_local(), limited:
         if fold is None:
             return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
         training, held_out = fold

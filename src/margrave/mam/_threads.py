@@ -57,7 +57,7 @@ def one_blas_thread() -> Iterator[None]:
     The limit is one for the whole process, and only the thread that set it can remove it: calls
     from several threads run one after the other, each of them on all cores.
     """
-    with _lock, limit_threads(1, "blas"):
+    with _lock, limit_threads(1, ["blas"]):
         yield
 
 

@@ -1557,7 +1557,7 @@ class Dialog(Saved):
         steered, parent, began = self._current_program("tune_nodes"), self.position, perf_counter()
         requests = _check_wants(wants, steered)
         stopped = stop or (lambda: False)
-        with warnings.catch_warnings(), limit_threads(1, "blas", "openmp"):  # matrices are small
+        with warnings.catch_warnings(), limit_threads(1):  # matrices are small
             warnings.simplefilter("ignore", NotMetWarning)  # the reply says so
             tuned = steered.model.tune(
                 requests,
@@ -1636,7 +1636,7 @@ class Dialog(Saved):
         model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
         done, cancelled = 0, False
         while done < levels and not cancelled:
-            with limit_threads(1, "blas", "openmp"):  # matrices are small
+            with limit_threads(1):  # matrices are small
                 model = model.grow()
             done += 1
             wants_stop = callback is not None and callback(Progress(done, levels, name))

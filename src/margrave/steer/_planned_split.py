@@ -189,12 +189,12 @@ class Trial:
         k = len(np.unique(codes))
         two_thirds, one_third = np.zeros((2, len(codes)) if k == 2 else (2, len(codes), k))
         folds = splitter(_FOLDS, shuffle=True, random_state=0)
-        for training, held in folds.split(codes, codes, groups):
-            half = np.concatenate([training[codes[training] == c][::2] for c in range(k)])
-            for scores, at in ((two_thirds, training), (one_third, half)):
-                with limit_threads(1, "blas", "openmp"):  # matrices are small
+        with limit_threads(1):  # matrices are small
+            for training, held in folds.split(codes, codes, groups):
+                half = np.concatenate([training[codes[training] == c][::2] for c in range(k)])
+                for scores, at in ((two_thirds, training), (one_third, half)):
                     model = LogisticRegression(max_iter=200).fit(X[at], codes[at])
-                scores[held] = model.decision_function(X[held])
+                    scores[held] = model.decision_function(X[held])
         return cls(codes, two_thirds, one_third)
 
 

@@ -226,7 +226,7 @@ def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:
     everything = np.arange(len(data.codes))
     tuned = None
     for training, held_out in [*data.folds, (everything, everything[:0])]:
-        with limit_threads(1, "blas", "openmp"):  # matrices are small
+        with limit_threads(1):  # matrices are small
             tuned = _tune_on(data, member, wanted, training, request.stopped)
         if request.stopped():
             return None, data.raw

@@ -547,11 +547,16 @@ def test_one_call():
 
 
 def test_new_certification_sets_of_a_trained_model():
-    """A fitted model, its tuning set, and many certification sets of the user's own."""
+    """A fitted model, its tuning set, and many certification sets of the user's own.
+
+    The decision that the tuning set determines violates the limit slightly.
+    """
     rng = np.random.default_rng(0)
     model = Memorizing().fit(*rows(50, rng))
     dialog = Dialog(model, *rows(300, rng))
-    dialog.prefer("fp <= 10%", strategies=["move"])
-    runs = Runs.of("fp <= 10%", [dialog.accept(*rows(200, rng)) for _ in range(40)])
-    assert holds(runs.n_false, 40, 0.05)
+    dialog.prefer("fp <= 8%", strategies=["move"])
+    models = [dialog.accept(*rows(200, rng), confidence=1 - DELTA) for _ in range(40)]
+    runs = Runs.of("fp <= 8%", models)
+    assert runs.n_false > 0
+    assert holds(runs.n_false, 40, DELTA)
     assert runs.seen > runs.expected / 2

@@ -75,10 +75,10 @@ class Population:
         return np.array([known[key] for key in keys], dtype=bool)
 
 
-def normal(step=0.03, gap=2.0):
+def normal(step=0.03):
     """Two classes with normal scores on a grid: a coarse one makes ties, a fine one hardly any."""
-    values = np.round(np.arange(-3.0, gap + 4, step), 9)
-    means = np.array([[0.0], [gap]])
+    values = np.round(np.arange(-3.0, 6, step), 9)
+    means = np.array([[0.0], [2.0]])
     below = np.column_stack([np.zeros((2, 1)), ndtr(values[:-1] - means), np.ones((2, 1))])
     return Population(values, np.diff(below, axis=1), np.array([0.6, 0.4]))
 
@@ -100,7 +100,7 @@ def violates(cells, joint):
     return False
 
 
-def plan_of(text, world, delta, n_tune, seed=0, tuned=None):
+def plan_of(text, world, n_tune=300, seed=0, tuned=None, delta=0.1):
     """Plan a certification of 300 samples as a dialog does, on a tuning set of the same world."""
     preference = Preference(text)
     scores, codes = world.draw(np.random.default_rng(seed), n_tune)
@@ -131,7 +131,7 @@ def certify_sets(plan, world, n, delta, n_sets):
 
     Returns how many sets are certified, and of how many the guarantee is false.
     """
-    rng = np.random.default_rng([1, 0])  # not the seed of a tuning set
+    rng = np.random.default_rng(1000)  # the seeds of tuning sets are smaller
     together = [bool(side.rows.all()) for side in plan.sides]
     if plan.path or all(together):  # class sizes change no test
         for _, n_used in plan.limited_sizes(np.array([n, 0]), delta):  # the others are not used

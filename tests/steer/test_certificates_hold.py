@@ -202,7 +202,7 @@ class TestPaths:
 )
 def test_plans_of_tuning_sets_that_mislead(world, text, n_tune, seed, route):
     """Decisions that these small tuning sets determined are slightly beyond the limits."""
-    plan = plan_of(text, world, DELTA, n_tune, seed)
+    plan = plan_of(text, world, n_tune, seed, delta=DELTA)
     assert plan.route == route
     _, n_false = simulate(plan, world, 300)
     assert holds(n_false, 2000, DELTA)
@@ -276,7 +276,7 @@ class TestSeveralRequests:
         return parts
 
     def test_requests_that_are_fixed_beforehand(self):
-        """In how many sets one of three guarantees is false."""
+        """A set counts if any of its three guarantees is false."""
         draws = FINE.draw_sets(np.random.default_rng(0), np.array([147, 151]), 4000)
         false, parts = np.zeros(4000, dtype=bool), self.granted(True, True, False)
         texts = ("fp <= 18.4%", "fn <= 13.5%", "fp <= 38.2%")

@@ -5,13 +5,12 @@ of sets are drawn at once, and the true confusion matrix of a decision is a sum 
 """
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binomtest
 
-from margrave import Confusion, Preference
+from margrave import Preference
 from margrave.confusion import Objective
 from margrave.steer._plan import Draws, Plan, certify_draws, make_plan
 from margrave.steer._thresholds import (
@@ -49,7 +48,10 @@ class Population:
         return self._sets(np.hstack(counts))
 
     def draw_mixed_sets(self, rng, n, n_sets):
-        """Draw many sets of n samples, each with class sizes of its own."""
+        """Draw many sets of n samples, each with class sizes of its own.
+
+        They are for plans that use the size of no class: paths, and limits on all samples.
+        """
         joint = (self.prior[:, None] * self.given_class).ravel()
         return self._sets(rng.multinomial(n, joint / joint.sum(), n_sets))
 
@@ -63,14 +65,19 @@ class Population:
         rates = [np.bincount(columns, given, self.k + 1) for given in self.given_class]
         return self.prior[:, None] * np.array(rates)
 
-    def violates(self, decision, preference):
-        """Whether the true matrix of a decision violates a bound."""
-        return violates(preference, self.matrix(decision))
+    def are_false(self, plan, decisions):
+        """Of which decisions the true matrix violates a limit of a plan."""
+        cells, known = plan.cells(), {}
+        keys = decisions if self.k == 2 else [*map(id, decisions)]  # those of a path are few
+        for key, decision in zip(keys, decisions, strict=True):
+            if key not in known:
+                known[key] = violates(cells, self.matrix(decision))
+        return np.array([known[key] for key in keys], dtype=bool)
 
 
-def normal(step=0.0):
-    """Two classes with normal scores: on a coarse grid with a `step`, else hardly any ties."""
-    values = np.arange(-3.0, 6, step) if step else np.linspace(-3.5, 5.5, 300)
+def normal(step=0.03):
+    """Two classes with normal scores on a grid: a coarse one makes ties, a fine one hardly any."""
+    values = np.round(np.arange(-3.0, 6, step), 9)
     means = np.array([[0.0], [2.0]])
     below = np.column_stack([np.zeros((2, 1)), ndtr(values[:-1] - means), np.ones((2, 1))])
     return Population(values, np.diff(below, axis=1), np.array([0.6, 0.4]))
@@ -84,31 +91,25 @@ def three_classes():
     return Population(values, likely / likely.sum(axis=1, keepdims=True), np.array([0.5, 0.3, 0.2]))
 
 
-@cache
-def _cells(preference, k):
-    """Return for each bound its cells, the cells of its base, its limit and its direction."""
-    empty = Confusion(np.zeros((k, k + 1), dtype=int))
-    return [
-        (*bound.cells(empty), float(bound.limit), bound.at_most) for bound in preference.all_bounds
-    ]
-
-
-def violates(preference, joint):
-    """Whether the true rates of a matrix violate a bound."""
-    for amount, base, limit, at_most in _cells(preference, len(joint)):
-        excess = joint[amount].sum() - limit * joint[base].sum()
-        if (excess if at_most else -excess) > 1e-12:
+def violates(cells, joint):
+    """Whether the true rates of a matrix violate a limit; the cells are those of `Plan.cells`."""
+    for bound, amount, base in cells:
+        excess = joint[amount].sum() - float(bound.limit) * joint[base].sum()
+        if (excess if bound.at_most else -excess) > 1e-12:
             return True
     return False
 
 
-def plan_of(preference, world, delta, n_tune, seed=0):
+def plan_of(text, world, n_tune=300, seed=0, tuned=None, delta=0.1):
     """Plan a certification of 300 samples as a dialog does, on a tuning set of the same world."""
+    preference = Preference(text)
     scores, codes = world.draw(np.random.default_rng(seed), n_tune)
     objective = Objective(preference, codes, tuple(range(world.k)))
-    find = best_rejecting_decision if preference.allows_rejecting else best_decision
+    if tuned is None:
+        find = best_rejecting_decision if preference.allows_rejecting else best_decision
+        tuned = find(objective, scores)
     sizes = np.round(300 * np.bincount(codes) / n_tune).astype(int)
-    return make_plan(preference, find(objective, scores), scores, objective, sizes, delta)
+    return make_plan(preference, tuned, scores, objective, sizes, delta)
 
 
 def single(text, low, high=None):
@@ -122,7 +123,7 @@ def along(text, thresholds):
     return Plan(Preference(text), (0, 1), 1, default_decision(2), path)
 
 
-def certify_sets(plan, world, n, delta, n_sets, seed=1):
+def certify_sets(plan, world, n, delta, n_sets):
     """Certify a plan on many independent sets of n samples.
 
     Class sizes are random where a limit is on several classes together. Limits on the rates of one
@@ -130,7 +131,7 @@ def certify_sets(plan, world, n, delta, n_sets, seed=1):
 
     Returns how many sets are certified, and of how many the guarantee is false.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1000)  # the seeds of tuning sets are smaller
     together = [bool(side.rows.all()) for side in plan.sides]
     if plan.path or all(together):  # class sizes change no test
         for _, n_used in plan.limited_sizes(np.array([n, 0]), delta):  # the others are not used
@@ -146,17 +147,11 @@ def certify_sets(plan, world, n, delta, n_sets, seed=1):
                 one[rows] = n_used  # of one class
         counts = counts * n_sets // counts.sum()
         draws = [world.draw_sets(rng, *pair) for pair in zip(sizes, counts, strict=True)]
-    n_certified = n_false = 0
-    known = {}
+    decisions = []
     for some in draws:
         found = certify_draws(plan, some, delta)
-        for decision in np.array(found.decisions, dtype=object)[found.certified]:
-            key = decision if world.k == 2 else id(decision)  # decisions of a path: few objects
-            if key not in known:
-                known[key] = world.violates(decision, plan.preference)
-            n_false += known[key]
-        n_certified += int(found.certified.sum())
-    return n_certified, n_false
+        decisions += [found.decisions[at] for at in np.flatnonzero(found.certified)]
+    return len(decisions), int(world.are_false(plan, decisions).sum())
 
 
 def holds(n_false, n_sets, delta):

@@ -1,14 +1,18 @@
 """Certificates hold: simulations of every kind of limit, from populations with known true rates.
 
 A guarantee at confidence 1 - δ may be false for a fraction δ of the requests and no more. Most
-tests certify thousands of certification sets at once; those at the end go through the public
+tests certify thousands of certification sets at once, with limits just inside the true rate of a
+decision, so that a rule that is too lenient is noticed. Where only some of the limits can be
+violated, they have to hold at their part of δ. The tests at the end go through the public
 functions, with a classifier that has memorized what it was trained on; they are few runs, which
 show that nothing leaks, not the level. The seeds are fixed: a rule that is exactly at δ fails each
 of these tests with a probability of at most 1e-4.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -42,67 +46,64 @@ BEYOND = {"fp": -9.0, "alarms": -9.0, "errors(0": -9.0, "fn": 9.0, "recall": 9.0
 """A tuned threshold that is far beyond the limit, so that the certified one is right at it."""
 
 
-def simulate(plans, world, n=250, n_sets=2000):
-    """Certify sets of several plans; return how many sets, certified ones and false guarantees."""
-    counts = [
-        certify_sets(plan, world, n, DELTA, n_sets // len(plans), seed)
-        for seed, plan in enumerate(plans)
-    ]
-    return n_sets // len(plans) * len(plans), *map(sum, zip(*counts, strict=True))
+def simulate(plan, world, n=250, n_sets=2000):
+    """Certify sets of n samples; return how many are certified, and how many falsely."""
+    return certify_sets(plan, world, n, DELTA, n_sets)
 
 
 class TestOrderStatistics:
     """Limits on rates of two classes without rejection."""
 
-    KINDS = pytest.mark.parametrize(
+    @WORLDS
+    @pytest.mark.parametrize(
         "text",
-        ["fp <= 10%", "fn <= 10%", "recall >= 85%", "alarms <= 35%", "errors(0 -> 1) <= 20%"],
+        [
+            "fp <= 22.6%",
+            "fn <= 10.5%",
+            "recall >= 89.5%",
+            "alarms <= 49.3%",
+            "errors(0 -> 1) <= 22.6%",
+        ],
     )
-
-    @WORLDS
-    @KINDS
-    def test_tuned_thresholds(self, world, text):
-        plans = [plan_of(Preference(text), world, DELTA, 150, seed=seed) for seed in range(3)]
-        n_sets, n_certified, n_false = simulate(plans, world, 200)
-        assert n_certified == n_sets
-        assert holds(n_false, n_sets, DELTA)
-
-    @WORLDS
-    @KINDS
     def test_thresholds_that_use_the_whole_allowance(self, world, text):
-        plan = single(text, BEYOND[text.split()[0]])
-        n_sets, n_certified, n_false = simulate([plan], world, 250, 4000)
-        assert n_certified == n_sets
-        assert holds(n_false, n_sets, DELTA)
-        if world is FINE:  # nor are they much stricter than they have to be
-            assert n_false > n_sets * DELTA / 2
+        n_certified, n_false = simulate(single(text, BEYOND[text.split()[0]]), world, 250, 4000)
+        assert n_certified == 4000
+        assert holds(n_false, 4000, DELTA)
+        assert n_false > 4000 * DELTA / 2  # nor are they much stricter than they have to be
 
     @WORLDS
-    @pytest.mark.parametrize("text", ["fp <= 35%, fn <= 35%", "recall >= 60%, alarms <= 60%"])
-    @pytest.mark.parametrize("tuned", [-9.0, 9.0, None])
+    @pytest.mark.parametrize(
+        ("text", "tuned"),
+        [
+            ("fp <= 22.6%, fn <= 45%", -9.0),
+            ("fp <= 40%, fn <= 30.8%", 9.0),
+            ("recall >= 50%, alarms <= 49.3%", -9.0),
+            ("recall >= 69.2%, alarms <= 60%", 9.0),
+        ],
+    )
     def test_two_limits_on_opposite_sides(self, world, text, tuned):
-        if tuned is None:
-            plans = [plan_of(Preference(text), world, DELTA, 150, seed=seed) for seed in range(2)]
-        else:
-            plans = [single(text, tuned)]
-        n_sets, n_certified, n_false = simulate(plans, world, 400)
-        assert n_certified > n_sets / 2
-        assert holds(n_false, n_sets, DELTA)
+        """From there only one of them can be violated, and it has half of δ."""
+        n_certified, n_false = simulate(single(text, tuned), world, 400)
+        assert n_certified > 2000 / 2
+        assert holds(n_false, 2000, DELTA / 2)
+        assert n_false > 2000 * DELTA / 4
 
     def test_both_limits_may_fail_so_each_has_half_of_the_error_probability(self):
         """Each of two thresholds slightly violates one limit, and each may pass by chance."""
         rates = np.array([[0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])
         world = Population(np.arange(3.0), rates, np.array([0.5, 0.5]))
         plan = single("fp <= 19.999%, fn <= 19.999%", 0.5)
-        n_sets, n_certified, n_false = simulate([plan], world, 2000, 4000)
-        assert n_false == n_certified > n_sets * DELTA / 2
-        assert holds(n_false, n_sets, DELTA)
+        n_certified, n_false = simulate(plan, world, 2000, 4000)
+        assert n_false == n_certified > 4000 * DELTA / 2
+        assert holds(n_false, 4000, DELTA)
 
     @WORLDS
     def test_two_limits_on_the_same_side_share_the_error_probability(self, world):
-        n_sets, n_certified, n_false = simulate([single("fp <= 10%, alarms <= 45%", -9.0)], world)
-        assert n_certified == n_sets
-        assert holds(n_false, n_sets, DELTA)
+        plan = single("fp <= 22.6%, alarms <= 55%", -9.0)
+        n_certified, n_false = simulate(plan, world, 400)
+        assert n_certified == 2000
+        assert holds(n_false, 2000, DELTA)
+        assert n_false > 2000 * DELTA / 2
 
     @pytest.mark.parametrize(
         ("text", "n"), [("fp <= 10%", 22), ("fp <= 20%", 11), ("fn <= 15%", 15)]
@@ -113,60 +114,47 @@ class TestOrderStatistics:
         sizes = np.array([n, 5] if text[:2] == "fp" else [5, n])
         rng = np.random.default_rng(0)
         found = certify_draws(plan, FINE.draw_sets(rng, sizes, 4000), DELTA)
-        n_false = sum(FINE.violates(one, plan.preference) for one in found.decisions)
         assert found.certified.all()
+        n_false = FINE.are_false(plan, found.decisions).sum()
         assert holds(n_false, 4000, DELTA)
         assert n_false > 4000 * DELTA / 2
 
-    @pytest.mark.parametrize("prior", [(0.9, 0.1), (0.3, 0.7)])
-    def test_class_proportions_do_not_matter_for_rates_of_a_class(self, prior):
-        world = replace(FINE, prior=np.array(prior))
-        n_sets, _, n_false = simulate([single("fp <= 10%", -9.0)], world)
-        assert holds(n_false, n_sets, DELTA)
-
-    @pytest.mark.parametrize("text", ["fp <= 10%", "alarms <= 35%", "fp <= 35%, fn <= 35%"])
-    def test_one_set_at_a_time(self, text):
+    @pytest.mark.parametrize(
+        ("text", "share"),
+        [("fp <= 18.4%", 1), ("alarms <= 45.6%", 1), ("fp <= 18.4%, fn <= 45%", 0.5)],
+    )
+    def test_one_set_at_a_time(self, text, share):
         """As certification does it: it also chooses which samples to use."""
-        plan, rng, n_false = single(text, -9.0), np.random.default_rng(0), 0
-        for _ in range(300):
-            found = set_decision(plan, *FINE.draw(rng, 250), DELTA)
-            n_false += FINE.violates(found.decision, plan.preference)
-        assert holds(n_false, 300, DELTA)
+        plan, rng = single(text, -9.0), np.random.default_rng(0)
+        found = [set_decision(plan, *FINE.draw(rng, 250), DELTA).decision for _ in range(400)]
+        assert holds(FINE.are_false(plan, found).sum(), 400, share * DELTA)
 
 
 class TestPaths:
     """Limits without an order statistic: decisions are tested one after another."""
 
     CROSSING = (
-        along("precision >= 80%", np.linspace(2.5, 0, 26)),
-        along("accuracy >= 75%", np.linspace(1.2, -1, 23)),
-        along("precision >= 65%, recall >= 65%", np.linspace(1.4, 0, 29)),
-        along("errors <= 22%", np.linspace(1.2, 3, 19)),
+        along("precision >= 75.8%", (2.7, 2.1, 1.5, 0.9, 0.6, 0.3, 0.0)),
+        along("accuracy >= 80.4%", (1.2, 0.6, 0.3, 0.0, -0.3)),
+        along("precision >= 75.8%, recall >= 55%", (1.5, 0.9, 0.6, 0.3, 0.0)),
+        along("errors <= 18.9%", (1.2, 1.8, 2.1, 2.4, 2.7)),
     )
 
-    @WORLDS
+    @pytest.mark.parametrize("world", [FINE, TIES], ids=["no ties", "ties"])
     @pytest.mark.parametrize("plan", CROSSING, ids=lambda plan: str(plan.preference))
     def test_paths_from_safe_decisions_to_wrong_ones(self, plan, world):
-        assert world.violates(plan.path[-1], plan.preference)
-        n_sets, n_certified, n_false = simulate([plan], world)
-        assert n_certified > n_sets / 2
-        assert holds(n_false, n_sets, DELTA)
-
-    @pytest.mark.parametrize("text", ["precision >= 80%", "accuracy >= 80%", "precision(0) >= 85%"])
-    def test_paths_of_small_tuning_sets(self, text):
-        plans = [plan_of(Preference(text), FINE, DELTA, 60, seed=seed) for seed in range(4)]
-        n_sets, n_certified, n_false = simulate(plans, FINE)
-        assert n_certified > n_sets / 4
-        assert holds(n_false, n_sets, DELTA)
+        n_certified, n_false = simulate(plan, world, 350)
+        assert n_certified > 2000 / 2
+        assert holds(n_false, 2000, DELTA)
+        assert n_false > 2000 * DELTA / 2
 
     def test_decisions_slightly_beyond_the_limit(self):
         """Any certificate is false, so certificates are as rare as δ allows, and not much rarer."""
-        wanted = Preference("fp <= 10%")
-        beyond = [t for t in FINE.values if FINE.violates(Threshold(t, t), wanted)]
-        plan = along(str(wanted), beyond[:-11:-1])
-        n_sets, n_certified, n_false = simulate([plan], FINE, 500)
-        assert n_false == n_certified > n_sets * DELTA / 3
-        assert holds(n_false, n_sets, DELTA)
+        plan = along("fp <= 18.4%", np.arange(0.9, 0.6, -0.03))
+        assert FINE.are_false(plan, plan.path).all()
+        n_certified, n_false = simulate(plan, FINE, 500)
+        assert n_false == n_certified > 2000 * DELTA / 2
+        assert holds(n_false, 2000, DELTA)
 
     def test_a_path_through_unrelated_decisions_ends_at_its_first_failure(self):
         """Six decisions between class 0 and another one each, all slightly beyond the limit."""
@@ -176,87 +164,85 @@ class TestPaths:
         world = Population(values, np.array([likely] * 7), np.array([0.7] + [0.05] * 6))
         path = tuple(Offsets(9.0 * np.isin(np.arange(7), (0, c))) for c in range(1, 7))
         plan = Plan(Preference("fn(0) <= 20%"), tuple(range(7)), None, default_decision(7), path)
-        n_sets, n_certified, n_false = simulate([plan], world, 400)
-        assert n_false == n_certified > n_sets * DELTA / 3
-        assert holds(n_false, n_sets, DELTA)
+        n_certified, n_false = simulate(plan, world, 400)
+        assert n_false == n_certified > 2000 * DELTA / 3
+        assert holds(n_false, 2000, DELTA)
 
     @pytest.mark.parametrize(
         ("text", "path"),
         [
-            ("fn(1) <= 30%", [(1, t, 0) for t in np.linspace(2, -1, 31)]),
-            ("errors(0 -> 1) <= 12%", [(1, t, 0) for t in np.linspace(-2, 1.5, 36)]),
-            ("precision(2) >= 50%", [(2, t, 0) for t in np.linspace(-1, 2, 31)]),
-            ("rejected <= 30%", [(0, 0, lead) for lead in np.linspace(0.1, 2, 39)]),
-            ("fp(0) <= 25%, accuracy >= 50%", [(0, t, 0) for t in np.linspace(-1, 1, 21)]),
+            ("fn(1) <= 26.1%", [(1, t, 0) for t in (2, 1, 0, -0.5, -1)]),
+            ("errors(0 -> 1) <= 13.6%", [(1, t, 0) for t in (-2, -1, 0, 0.5, 1)]),
+            ("precision(2) >= 52.6%", [(2, t, 0) for t in (-1, 0, 1, 2)]),
+            ("rejected <= 24.9%", [(0, 0, lead) for lead in (0.1, 0.37, 0.91, 1.2, 2)]),
+            ("fp(0) <= 17.1%, accuracy >= 50%", [(0, t, 0) for t in (-1, 0, 0.5, 1)]),
         ],
     )
     def test_three_classes(self, text, path):
         decisions = [Offsets(t * (np.arange(3) == c), float(lead)) for c, t, lead in path]
         plan = Plan(Preference(text), (0, 1, 2), None, default_decision(3), tuple(decisions))
-        world = three_classes()
-        assert world.violates(decisions[-1], plan.preference)
-        n_sets, n_certified, n_false = simulate([plan], world, 300)
-        assert n_certified > n_sets / 4
-        assert holds(n_false, n_sets, DELTA)
+        n_certified, n_false = simulate(plan, three_classes(), 300)
+        assert n_certified > 2000 / 2
+        assert holds(n_false, 2000, DELTA)
+        assert n_false > 2000 * DELTA / 2
 
-    def test_three_classes_by_a_tuning_set(self):
-        world = three_classes()
-        plan = plan_of(Preference("fn(1) <= 45%"), world, DELTA, 25)
-        n_sets, n_certified, n_false = simulate([plan], world, 300)
-        assert n_certified > n_sets / 4
-        assert holds(n_false, n_sets, DELTA)
+
+@pytest.mark.parametrize(
+    ("world", "text", "n_tune", "seed", "route"),
+    [
+        (FINE, "fp <= 5%", 60, 1, "order statistics"),
+        (COARSE, "fn <= 10.5%", 60, 1, "order statistics"),
+        (FINE, "accuracy >= 84.3%", 60, 4, "tested path"),
+        (COARSE, "accuracy >= 82.2%", 60, 2, "tested path"),
+        (COARSE, "precision >= 72.5%", 60, 2, "tested path"),
+        (TIES, "fp <= 18.4%, rejected <= 20%", 60, 9, "tested path"),
+        (FINE, "fp <= 15%, fn <= 15%, rejected <= 40%", 60, 2, "tested path"),
+        (three_classes(), "fn(1) <= 23.9%", 40, 3, "tested path"),
+    ],
+)
+def test_plans_of_tuning_sets_that_mislead(world, text, n_tune, seed, route):
+    """Decisions that these small tuning sets determined are slightly beyond the limits."""
+    plan = plan_of(text, world, n_tune, seed, delta=DELTA)
+    assert plan.route == route
+    _, n_false = simulate(plan, world, 300)
+    assert holds(n_false, 2000, DELTA)
+    assert n_false > 2000 * DELTA / 3
 
 
 class TestRejection:
     """Limits with rejection: two thresholds, and a limit on what is between them."""
 
+    @pytest.mark.parametrize("world", [FINE, TIES], ids=["no ties", "ties"])
     @pytest.mark.parametrize(
-        ("world", "text", "low", "high"),
+        ("text", "low", "high", "share"),
         [
-            (FINE, "fp <= 10%, fn <= 10%, rejected <= 40%", 1.0, 1.0),
-            (TIES, "fp <= 10%, fn <= 10%, rejected <= 45%", 1.0, 1.0),
-            *(
-                (world, *case)
-                for world in (FINE, TIES)
-                for case in (
-                    ("fp <= 10%, rejected <= 30%", 0.4, 0.5),
-                    ("fn <= 10%, rejected <= 35%", 1.5, 1.6),
-                    ("recall >= 60%, fp <= 10%, rejected <= 40%", 0.5, 0.6),
-                    ("rejected(1) <= 30%, rejected(0) <= 30%, fp <= 10%", 0.6, 0.7),
-                )
-            ),
+            ("fp <= 18.4%, fn <= 8%, rejected <= 40%", 0.75, 0.75, 2 / 3),
+            ("fp <= 18.4%, rejected <= 30%", 0.4, 0.5, 1 / 2),
+            ("fn <= 13.5%, rejected <= 35%", 1.5, 1.6, 1 / 2),
+            ("recall >= 60%, fp <= 18.4%, rejected <= 40%", 0.5, 0.6, 1 / 3),
+            ("rejected(1) <= 40%, rejected(0) <= 40%, fp <= 18.4%", 0.6, 0.7, 1 / 2),
         ],
     )
-    def test_bands_from_given_decisions(self, world, text, low, high):
-        n_sets, n_certified, n_false = simulate([single(text, low, high)], world)
-        assert n_certified > n_sets / 20
-        assert holds(n_false, n_sets, DELTA)
+    def test_bands_from_given_decisions(self, world, text, low, high, share):
+        """The limits that can be violated from there have a share of δ."""
+        n_certified, n_false = simulate(single(text, low, high), world, 300)
+        assert n_certified > 2000 / 5
+        assert holds(n_false, 2000, share * DELTA)
+        assert n_false > 2000 * share * DELTA / 3
 
     def test_a_band_that_rejects_slightly_more_than_its_limit_passes_by_chance_only(self):
-        """Both other limits need this band, so every certificate is false."""
+        """Both other limits need this band, so every certificate is false; it has a third of δ."""
         rates = np.array([[0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])
         world = Population(np.arange(3.0), rates, np.array([0.5, 0.5]))
         plan = single("fp <= 5%, fn <= 5%, rejected <= 19.999%", 0.5, 1.5)
-        n_sets, n_certified, n_false = simulate([plan], world, 1000, 4000)
-        assert n_false == n_certified > n_sets * DELTA / 6
-        assert holds(n_false, n_sets, DELTA)
+        n_certified, n_false = simulate(plan, world, 1000, 4000)
+        assert n_false == n_certified > 4000 * DELTA / 6
+        assert holds(n_false, 4000, DELTA / 3)
 
     @pytest.mark.parametrize(
-        "text",
-        [
-            "fp <= 15%, fn <= 15%, rejected <= 40%",
-            "fp <= 10%, rejected <= 20%",
-            "errors <= 12%, rejected <= 50%",
-        ],
+        ("text", "share"), [("recall >= 50%", 1), ("recall >= 50%, fp <= 5%", 2 / 3)]
     )
-    def test_plans_of_tuning_sets(self, text):
-        plans = [plan_of(Preference(text), FINE, DELTA, 100, seed=seed) for seed in range(3)]
-        n_sets, n_certified, n_false = simulate(plans, FINE)
-        assert n_certified > n_sets / 4
-        assert holds(n_false, n_sets, DELTA)
-
-    @pytest.mark.parametrize("text", ["recall >= 50%", "recall >= 50%, fp <= 5%"])
-    def test_that_nothing_is_rejected_after_a_failure_is_accounted_for(self, text):
+    def test_that_nothing_is_rejected_after_a_failure_is_accounted_for(self, text, share):
         """Rare positives decide about recall, the others about rejection: both may go wrong."""
         sizes = (20_000, 100)
         values = np.concatenate([[-9.0, 0.0], 4 + ndtri((np.arange(400) + 0.5) / 400)])
@@ -267,14 +253,10 @@ class TestRejection:
         limit = 100 * world.matrix(Threshold(-1.0, 3.5))[:, 2].sum()
         plan = single(f"{text}, rejected <= {limit:.3f}%", -1.0, 9.0)
         found = certify_draws(plan, world.draw_sets(np.random.default_rng(1), sizes, 2000), DELTA)
-        n_false = sum(
-            world.violates(one, plan.preference)
-            for one, certified in zip(found.decisions, found.certified, strict=True)
-            if certified
-        )
+        n_false = (found.certified & world.are_false(plan, found.decisions)).sum()
         assert found.certified.sum() > 1000
-        assert holds(n_false, 2000, DELTA)
-        assert n_false > 2000 * DELTA / 4
+        assert holds(n_false, 2000, share * DELTA)
+        assert n_false > 2000 * share * DELTA / 3
 
 
 class TestSeveralRequests:
@@ -293,26 +275,18 @@ class TestSeveralRequests:
                 parts.append(0.0)
         return parts
 
-    def any_false(self, parts):
-        """In how many of 4,000 sets one of three guarantees is false that were fixed beforehand."""
-        draws = FINE.draw_sets(np.random.default_rng(0), np.array([150, 150]), 4000)
-        false = np.zeros(4000, dtype=bool)
-        for text, part in zip(("fp <= 10%", "fn <= 10%", "fp <= 40%"), parts, strict=True):
-            plan = single(text, BEYOND[text[:2]])
-            thresholds = [one.high for one in certify_draws(plan, draws, part).decisions]
-            values, at = np.unique(thresholds, return_inverse=True)
-            false |= np.array([FINE.violates(Threshold(t, t), plan.preference) for t in values])[at]
-        return int(false.sum())
-
     def test_requests_that_are_fixed_beforehand(self):
-        parts = self.granted(True, True, False)
-        assert min(parts) > 0
-        n_false = self.any_false(parts)
-        assert holds(n_false, 4000, DELTA)
-        assert n_false > 4000 * DELTA / 3
-
-    def test_without_a_ledger_they_would_not_hold(self):
-        assert not holds(self.any_false([DELTA] * 3), 4000, DELTA)
+        """A set counts if any of its three guarantees is false."""
+        draws = FINE.draw_sets(np.random.default_rng(0), np.array([147, 151]), 4000)
+        false, parts = np.zeros(4000, dtype=bool), self.granted(True, True, False)
+        texts = ("fp <= 18.4%", "fn <= 13.5%", "fp <= 38.2%")
+        for text, part in zip(texts, parts, strict=True):
+            plan = single(text, BEYOND[text[:2]])
+            found = certify_draws(plan, draws, part)
+            assert found.certified.all()
+            false |= FINE.are_false(plan, found.decisions)
+        assert holds(false.sum(), 4000, DELTA)
+        assert false.sum() > 4000 * DELTA / 2
 
     @pytest.mark.parametrize("with_ledger", [True, False])
     def test_the_first_of_ten_candidates_that_passes(self, with_ledger):
@@ -338,7 +312,7 @@ class TestSeveralRequests:
     def test_a_first_request_that_holds(self):
         world, plan, _, outcomes = self.first_certificate(DELTA / 2)
         assert outcomes.certified.mean() > 0.9
-        assert not world.violates(plan.decision, plan.preference)
+        assert not world.are_false(plan, plan.path).any()
 
     @pytest.mark.xfail(
         raises=AssertionError,
@@ -360,9 +334,9 @@ class TestSeveralRequests:
             supported = clopper_pearson(int(n), 200, 1 - 2 * second)[1]
             text = f"errors({cell // 3} -> {cell % 3}) <= {100 * supported + 1e-4:.4f}%"
             plan = replace(plan, preference=Preference(text))
-            there = draws.counts[(chosen == cell) & (counts[:, cell] == n)]
-            found = certify_draws(plan, replace(draws, counts=there), second)
-            n_false += found.certified.sum() * world.violates(plan.decision, plan.preference)
+            there = outcomes.certified & (chosen == cell) & (counts[:, cell] == n)
+            found = certify_draws(plan, replace(draws, counts=draws.counts[there]), second)
+            n_false += found.certified.sum() * world.are_false(plan, plan.path).sum()
         assert holds(n_false, 1000, DELTA)
 
 
@@ -372,38 +346,36 @@ class TestWrongRules:
     def test_the_quantile_of_the_certification_set(self):
         draws = FINE.draw_sets(np.random.default_rng(1), (150, 100), 500)
         above = np.cumsum(draws.counts[:, ::-1] * (draws.codes[::-1] == 0), axis=1)[:, ::-1]
-        order = np.argsort(draws.scores[draws.codes == 0])
-        at = (above[:, draws.codes == 0][:, order] <= 15 + 1e-9).argmax(axis=1)
-        thresholds = np.nextafter(draws.scores[draws.codes == 0][order][at], -np.inf)
-        false = [FINE.violates(Threshold(t, t), Preference("fp <= 10%")) for t in thresholds]
-        assert not holds(sum(false), 500, DELTA)
+        at = (above[:, draws.codes == 0] <= 15 + 1e-9).argmax(axis=1)
+        thresholds = np.nextafter(draws.scores[draws.codes == 0][at], -np.inf)
+        plan = single("fp <= 10%", -9.0)
+        n_false = FINE.are_false(plan, [Threshold(t, t) for t in thresholds.tolist()]).sum()
+        assert not holds(n_false, 500, DELTA)
 
     def test_predictions_at_the_threshold_too(self):
         plan = single("fp <= 10%", -9.0)
         draws = COARSE.draw_sets(np.random.default_rng(1), (150, 100), 500)
-        below = [
-            np.nextafter(one.high, -np.inf) for one in certify_draws(plan, draws, DELTA).decisions
-        ]
-        false = [COARSE.violates(Threshold(t, t), plan.preference) for t in below]
-        assert not holds(sum(false), 500, DELTA)
+        certified = certify_draws(plan, draws, DELTA).decisions
+        below = [Threshold(t, t) for t in np.nextafter([one.high for one in certified], -np.inf)]
+        assert not holds(COARSE.are_false(plan, below).sum(), 500, DELTA)
 
     @pytest.mark.parametrize("plan", TestPaths.CROSSING, ids=lambda plan: str(plan.preference))
     def test_the_last_decision_that_meets_the_limits_on_the_certification_set(self, plan):
         draws = FINE.draw_sets(np.random.default_rng(1), (150, 100), 600)
-        last = np.full(600, -1)
+        last, cells = np.full(600, -1), plan.cells()
         for at, decision in enumerate(plan.path):
             matrices = draws.tabulate(decision.predict(draws.scores), 2)
-            last[[not violates(plan.preference, matrix) for matrix in matrices]] = at
-        breaks = np.array([*(FINE.violates(one, plan.preference) for one in plan.path), False])
-        assert not holds(breaks[last].sum(), 600, DELTA)
+            last[[not violates(cells, matrix) for matrix in matrices]] = at
+        false = np.append(FINE.are_false(plan, plan.path), False)
+        assert not holds(false[last].sum(), 600, DELTA)
 
 
 class Memorizing(ClassifierMixin, BaseEstimator):
     """Scores rows by their first feature, and the rows that it was trained on by their labels.
 
     It is right about all rows whose other features are those of a training row, and honest about
-    all others. So its true rates are those of the first feature, and a guarantee is false in about
-    half of all cases if rows, copies or groups of the certification set were trained on.
+    all others. So its true rates are those of the first feature, and hardly any error is seen on
+    the certification set if its rows, or copies or groups of them, were trained on.
     """
 
     def fit(self, X, y):
@@ -443,31 +415,55 @@ def true_matrix(model, gap=2.0, positives=0.4):
     return joint
 
 
-def count_false(text, n_runs, draw, **options):
-    """Run `from_data` and `accept` on tables; return how many are certified, and falsely."""
-    n_certified = n_false = 0
+def errors(matrix):
+    """How many predictions of two classes are wrong."""
+    return float(matrix[0, 1] + matrix[1, 0])
+
+
+class Runs(NamedTuple):
+    """How many runs end with a certificate, with a false one, and the errors that all show."""
+
+    n_certified: int
+    n_false: int
+    seen: float
+    expected: float  # of as many new rows of each class
+
+    @classmethod
+    def of(cls, text, models):
+        """Compare certificates with true rates."""
+        truths = [true_matrix(model) for model in models]
+        counts = [model.certificate_.confusion.counts for model in models]
+        expected = [
+            joint * (found.sum(axis=1) / joint.sum(axis=1))[:, None]
+            for joint, found in zip(truths, counts, strict=True)
+        ]
+        cells = single(text, 0.0).cells()
+        n_false = sum(violates(cells, joint) for joint in truths)
+        return cls(len(models), n_false, sum(map(errors, counts)), sum(map(errors, expected)))
+
+
+def certified_models(text, n_runs, draw, **options):
+    """Run `from_data` and `accept` on tables; return the models that are certified."""
+    models = []
     for seed in range(n_runs):
         X, y, more = draw(np.random.default_rng(seed))
         dialog = Dialog.from_data(
             X, y, committee=Memorizing(), random_state=seed, **more, **options
         )
         dialog.prefer(text, strategies=["move", "reject"])
-        try:
-            model = dialog.accept()
-        except GuaranteeError:
-            continue
-        n_certified += 1
-        n_false += violates(Preference(text), true_matrix(model))
-    return n_certified, n_false
+        with suppress(GuaranteeError):
+            models.append(dialog.accept())
+    return models
 
 
 class TestTables:
     """`Dialog.from_data` and `accept`, end to end, at confidence 0.95."""
 
     def check(self, text, draw, n_runs=20, **options):
-        n_certified, n_false = count_false(text, n_runs, draw, **options)
-        assert n_certified > n_runs / 2
-        assert holds(n_false, n_runs, 0.05)
+        runs = Runs.of(text, certified_models(text, n_runs, draw, **options))
+        assert runs.n_certified > n_runs / 2
+        assert holds(runs.n_false, n_runs, 0.05)
+        assert runs.seen > runs.expected / 2
 
     @pytest.mark.parametrize("text", ["fp <= 10%", "fn <= 30%, fp <= 40%", "precision >= 75%"])
     def test_certification_rows_are_not_trained_on(self, text):
@@ -513,36 +509,54 @@ class TestTables:
 
         self.check("fp <= 10%", draw, certify=0.4, tune=0.4)
 
-    @pytest.mark.xfail(
-        raises=AssertionError, reason="copies are looked for with columns that the members ignore"
+    @pytest.mark.parametrize(
+        "numbered",
+        [
+            False,
+            pytest.param(
+                True,
+                marks=pytest.mark.xfail(
+                    raises=AssertionError,
+                    reason="copies are looked for with columns that the members ignore",
+                ),
+            ),
+        ],
     )
-    def test_copies_that_differ_in_a_column_that_the_member_ignores(self):
+    def test_copies_that_may_differ_in_a_column_that_the_member_ignores(self, numbered):
         def draw(rng):
-            X, y = rows(100, rng)
-            order = rng.permutation(np.repeat(np.arange(100), 6))
-            return np.column_stack([X[order], np.arange(600)]), y[order], {}
+            X, y = rows(300, rng)
+            order = rng.permutation(np.repeat(np.arange(300), 3))
+            X = np.column_stack([X[order], np.arange(900)]) if numbered else X[order]
+            return X, y[order], {}
 
-        _, n_false = count_false("fp <= 10%", 15, draw)
-        assert holds(n_false, 15, 0.05)
+        self.check("fp <= 10%", draw, 15)
 
 
 def test_one_call():
-    n_false = 0
-    for seed in range(20):
-        X, y = rows(400, np.random.default_rng(seed))
-        model = SteeredClassifier(Memorizing(), preference="fp <= 10%", random_state=seed).fit(X, y)
-        n_false += violates(Preference("fp <= 10%"), true_matrix(model))
-    assert holds(n_false, 20, 0.05)
+    runs = Runs.of(
+        "fp <= 10%",
+        [
+            SteeredClassifier(Memorizing(), preference="fp <= 10%", random_state=seed).fit(
+                *rows(400, np.random.default_rng(seed))
+            )
+            for seed in range(20)
+        ],
+    )
+    assert holds(runs.n_false, 20, 0.05)
+    assert runs.seen > runs.expected / 2
 
 
 def test_new_certification_sets_of_a_trained_model():
-    """A fitted model, its tuning set, and many certification sets of the user's own."""
+    """A fitted model, its tuning set, and many certification sets of the user's own.
+
+    The decision that the tuning set determines violates the limit slightly.
+    """
     rng = np.random.default_rng(0)
     model = Memorizing().fit(*rows(50, rng))
     dialog = Dialog(model, *rows(300, rng))
-    dialog.prefer("fp <= 10%", strategies=["move"])
-    n_false = 0
-    for _ in range(40):
-        certified = dialog.accept(*rows(200, rng))
-        n_false += violates(Preference("fp <= 10%"), true_matrix(certified))
-    assert holds(n_false, 40, 0.05)
+    dialog.prefer("fp <= 8%", strategies=["move"])
+    models = [dialog.accept(*rows(200, rng), confidence=1 - DELTA) for _ in range(40)]
+    runs = Runs.of("fp <= 8%", models)
+    assert runs.n_false > 0
+    assert holds(runs.n_false, 40, DELTA)
+    assert runs.seen > runs.expected / 2

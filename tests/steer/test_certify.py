@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from tests.steer.populations import along, normal, three_classes
+from tests.steer.populations import along, normal, plan_of, three_classes
 
 from margrave import Confusion, Preference
 from margrave.confusion import Objective
@@ -39,25 +39,15 @@ DELTA = 0.1
 
 @dataclass(frozen=True)
 class Normals:
-    """Two classes with normal scores: no ties."""
+    """Two classes with normal scores, all different: a dialog takes equal ones for copies."""
 
+    k = 2
     gap: float = 2.0
     share: float = 0.4
 
     def draw(self, rng, n):
         codes = (rng.random(n) < self.share).astype(np.intp)
         return rng.normal(size=n) + self.gap * codes, codes
-
-
-def plan_of(text, world, n_tune=300, n_certify=300, seed=0, tuned=None):
-    """A plan as an accepted dialog makes it, on tuning samples of the same world."""
-    wanted = Preference(text)
-    held, codes = world.draw(np.random.default_rng(seed), n_tune)
-    k = 2 if held.ndim == 1 else held.shape[1]
-    objective = Objective(wanted, codes, tuple(range(k)))
-    tuned = tuned or default_decision(k)
-    sizes = np.round(n_certify * np.bincount(codes) / n_tune).astype(int)
-    return make_plan(wanted, tuned, held, objective, sizes, DELTA)
 
 
 class TestSides:

@@ -168,7 +168,8 @@ class Draws:
     scores, codes : ndarray
         The scores and the true classes.
     counts : ndarray of shape (n_draws, n)
-        How often each sample is in a set. All sets have the same class sizes.
+        How often each sample is in a set. For order statistics, all sets have the same number of
+        samples of the classes that a side limits; a path allows any class sizes.
     """
 
     scores: Floats

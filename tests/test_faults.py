@@ -85,8 +85,7 @@ def test_the_report_counts_and_complains():
         "mutants": {f"m{i}": ["" if i < 2 else "tests/a.py::test", 1.0, ""] for i in range(10)},
     }
     explanations = {"m0": "no difference", "m5": "out of date", "gone": "out of date"}
-    drawn = {name for results in found.values() for name in results}
-    text, complaints = faults.write_report(found, explanations, drawn)
+    text, complaints = faults.write_report(found, explanations, found)
     assert text.startswith("planted: 1 of 2 noticed, 1 by an import; mutants: 8 of 10 noticed")
     assert complaints == [
         "planted: too many survive",
@@ -96,6 +95,21 @@ def test_the_report_counts_and_complains():
         "explained, but noticed: m5",
         "explained, but not drawn: gone",
     ]
+
+
+def test_how_many_survive_is_judged_only_when_all_have_run():
+    found = {"planted": {}, "mutants": {"m0": ["", 1.0, ""]}}
+    explanations = {"m0": "no difference"}
+    for n_drawn, expected in ((1, ["mutants: too many survive"]), (2, [])):
+        drawn = {"planted": ["p"], "mutants": [f"m{i}" for i in range(n_drawn)]}
+        assert faults.write_report(found, explanations, drawn)[1] == expected
+
+
+def test_mutants_of_another_seed_are_only_listed():
+    found = {"planted": {"p": ["", 1.0, ""]}, "mutants": {"m0": ["", 1.0, ""]}}
+    text, complaints = faults.write_report(found, {"gone": "of seed 0"}, found, ["planted"])
+    assert "`m0`" in text
+    assert complaints == ["planted: too many survive", "survives: p"]
 
 
 RUN = """

@@ -113,18 +113,25 @@ def test_mutants_of_another_seed_are_only_listed():
 
 
 RUN = """
+import os, select
 from tools.faults._fault import PACKAGE, Fault
 from tools.faults._run import run_tests
 text = (PACKAGE / "_labels.py").read_text("utf-8")
 test = ("tests/test_labels.py",)
-runs = [Fault(str(i), "_labels.py", text + more, test) for i, more in enumerate(["", "1 / 0"])]
-print(sorted((fault.name, bool(noticed)) for fault, noticed, _ in run_tests(runs, {})))
+read, held = os.pipe()
+outlives = f"import subprocess; kept = subprocess.Popen(['sleep', '600'], pass_fds=[{held}])"
+texts = [text, text + "1 / 0", text + outlives]
+runs = [Fault(str(i), "_labels.py", changed, test) for i, changed in enumerate(texts)]
+noticed = sorted((fault.name, bool(test)) for fault, test, _ in run_tests(runs, {}))
+os.close(held)
+print(noticed, bool(select.select([read], [], [], 60)[0]))
 """
 
 
 @pytest.mark.full
-def test_a_run_tells_which_test_fails_and_that_none_does():
+def test_a_run_tells_which_test_fails_and_ends_all_processes():
     """In a process of its own: its children must not know the package yet."""
     command = [sys.executable, "-c", RUN]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own
-    assert done.stdout.splitlines()[-1:] == ["[('0', False), ('1', True)]"], done.stderr
+    expected = "[('0', False), ('1', True), ('2', False)] True"
+    assert done.stdout.splitlines()[-1:] == [expected], done.stderr

@@ -356,8 +356,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "    folds = [(np.append(training, more), held) for training, held in split.folds]\n"
         "    build = np.append(split.build, split.certify)\n"
         "    return Split(build, split.certify, folds, split.tuning)",
-        "steer/test_split.py",
         "steer/test_start.py",
+        "steer/test_split.py",
     ),
     (
         "The encoder of a table learns from the certification set",

@@ -104,7 +104,8 @@ def _start(fault: Fault, base: Path, folder: Path) -> int:
         return child
     try:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        with suppress(ValueError):  # macOS refuses it
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         with (folder / "output.txt").open("w") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)

@@ -85,8 +85,7 @@ def test_the_report_counts_and_complains():
         "mutants": {f"m{i}": ["" if i < 2 else "tests/a.py::test", 1.0, ""] for i in range(10)},
     }
     explanations = {"m0": "no difference", "m5": "out of date", "gone": "out of date"}
-    drawn = {name for results in found.values() for name in results}
-    text, complaints = faults.write_report(found, explanations, drawn)
+    text, complaints = faults.write_report(found, explanations, found)
     assert text.startswith("planted: 1 of 2 noticed, 1 by an import; mutants: 8 of 10 noticed")
     assert complaints == [
         "planted: too many survive",
@@ -98,19 +97,41 @@ def test_the_report_counts_and_complains():
     ]
 
 
+def test_how_many_survive_is_judged_only_when_all_have_run():
+    found = {"planted": {}, "mutants": {"m0": ["", 1.0, ""]}}
+    explanations = {"m0": "no difference"}
+    for n_drawn, expected in ((1, ["mutants: too many survive"]), (2, [])):
+        drawn = {"planted": ["p"], "mutants": [f"m{i}" for i in range(n_drawn)]}
+        assert faults.write_report(found, explanations, drawn)[1] == expected
+
+
+def test_mutants_of_another_seed_are_only_listed():
+    found = {"planted": {"p": ["", 1.0, ""]}, "mutants": {"m0": ["", 1.0, ""]}}
+    text, complaints = faults.write_report(found, {"gone": "of seed 0"}, found, ["planted"])
+    assert "`m0`" in text
+    assert complaints == ["planted: too many survive", "survives: p"]
+
+
 RUN = """
+import os, select
 from tools.faults._fault import PACKAGE, Fault
 from tools.faults._run import run_tests
 text = (PACKAGE / "_labels.py").read_text("utf-8")
 test = ("tests/test_labels.py",)
-runs = [Fault(str(i), "_labels.py", text + more, test) for i, more in enumerate(["", "1 / 0"])]
-print(sorted((fault.name, bool(noticed)) for fault, noticed, _ in run_tests(runs, {})))
+read, held = os.pipe()
+outlives = f"import subprocess; kept = subprocess.Popen(['sleep', '600'], pass_fds=[{held}])"
+texts = [text, text + "1 / 0", text + outlives]
+runs = [Fault(str(i), "_labels.py", changed, test) for i, changed in enumerate(texts)]
+noticed = sorted((fault.name, bool(test)) for fault, test, _ in run_tests(runs, {}))
+os.close(held)
+print(noticed, bool(select.select([read], [], [], 60)[0]))
 """
 
 
 @pytest.mark.full
-def test_a_run_tells_which_test_fails_and_that_none_does():
+def test_a_run_tells_which_test_fails_and_ends_all_processes():
     """In a process of its own: its children must not know the package yet."""
     command = [sys.executable, "-c", RUN]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own
-    assert done.stdout.splitlines()[-1:] == ["[('0', False), ('1', True)]"], done.stderr
+    expected = "[('0', False), ('1', True), ('2', False)] True"
+    assert done.stdout.splitlines()[-1:] == [expected], done.stderr

@@ -80,6 +80,12 @@ class TestTheSizes:
         assert plan.recall_without < 1
         assert plan.confidence == 1 - DELTA
 
+    def test_with_two_limits_the_recall_without_a_guarantee_is_the_mean_of_both(self):
+        X, y = normal_table(600, 600)
+        plan = plan_of(X, y, "fp <= 5%, fn <= 40%")
+        recall = ndtr(2.0 + ndtri(0.05))  # of positives, at the limit on negatives
+        assert plan.recall_without == pytest.approx((0.95 + recall) / 2, abs=0.05)
+
     def test_without_a_guarantee_there_is_no_plan(self):
         X, y = normal_table(200, 200)
         assert Dialog.plan_split(X, y, random_state=0).plan is None

@@ -19,6 +19,7 @@ from margrave.steer._split import (
     LatestDraw,
     certification_fraction,
     split_rows,
+    time_folds,
     tuning_folds,
 )
 from margrave.steer._thresholds import Threshold
@@ -203,6 +204,18 @@ class TestTime:
         for training, at in parts.folds:
             assert time[parts.build][training].max() < time[parts.build][at].min()
 
+    def test_one_sample_is_set_aside_at_least(self):
+        y = np.tile(["a", "b"], 20)
+        for share in (0.01, 0.02):
+            assert split_rows(y, share, None, np.arange(40), 0).certify.tolist() == [39]
+
+    def test_members_are_tuned_by_time_even_if_there_are_two_times(self):
+        y = np.tile(["a", "b"], 20)
+        time = np.random.default_rng(0).permutation(np.repeat([0, 1], 20))
+        y = y[np.argsort(np.argsort(time, kind="stable"))]  # both classes at both times
+        held = [set(time[at]) for _, at in time_folds(y, time)]
+        assert held == [{0}, {1}]
+
     def test_a_class_that_comes_late_only(self):
         y = np.repeat(["a", "b"], [50, 10])
         with pytest.raises(ValueError, match=r"\btime\b"):
@@ -229,6 +242,14 @@ class TestShare:
         assert self.share(None) == 0
         assert self.share(0.35) == 0.35
         assert self.share(0.35, "fp <= 1%") == 0.35
+
+    @pytest.mark.parametrize(("certify", "fits"), [(0.04, False), (0.1, True), (0.8, True)])
+    def test_one_of_the_smallest_class_is_enough_to_set_aside(self, certify, fits):
+        if fits:
+            assert self.share(certify, sizes=(30, 10)) == certify
+        else:
+            with pytest.raises(ValueError, match=r"\bcertify\b"):
+                self.share(certify, sizes=(30, 10))
 
     def test_a_fifth_if_nothing_is_going_to_be_guaranteed(self):
         assert self.share() == 0.2

@@ -575,6 +575,10 @@ class TestLargeTables:
         n_errors = (expected.predict(rows[held]) != labels[held]).sum()
         assert dialog.confusion.n_errors == n_errors > 0, "a neighbour that saw them would be right"
 
+    def test_the_smallest_large_table_is_tuned_on_a_fifth(self):
+        sizes = open_dialog(*large(20_000, 5_000), committee=GaussianNB(), certify=None).sizes
+        assert (sizes.train, sizes.tune) == (20_000, 4_000)
+
     @pytest.mark.parametrize(
         ("n", "rare", "change"),
         [

@@ -21,5 +21,5 @@ class Fault:
 
     @property
     def digest(self) -> str:
-        """What tells this fault from one that had its name when the code was another."""
+        """Identifies the changed text, so that no result of an older one is reused."""
         return sha256(self.text.encode()).hexdigest()[:12]

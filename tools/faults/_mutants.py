@@ -66,9 +66,8 @@ def all_mutants() -> list[Fault]:
     ]
 
 
-def draw_mutants(mutants: Sequence[Fault] | None = None, seed: int = SEED) -> list[Fault]:
+def draw_mutants(mutants: Sequence[Fault], seed: int = SEED) -> list[Fault]:
     """Draw some of all mutants."""
-    mutants = all_mutants() if mutants is None else mutants
     return sorted(mutants, key=lambda one: sha256(f"{seed} {one.name}".encode()).digest())[:N_DRAWN]
 
 

@@ -10,6 +10,7 @@ import compileall
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -33,6 +34,8 @@ _SLOW_IMPORTS = (
 _SECONDS, _TIMES = 60.0, 5.0
 # What notices a fault if it is no test.
 TOO_LONG, AT_IMPORT, CRASH = "the time limit", "an import", "a crash of the process"
+# The address space of each process, in bytes: a fault may allocate without end.
+_MEMORY = 8 << 30
 
 
 def run_tests(
@@ -45,7 +48,9 @@ def run_tests(
     for name in _SLOW_IMPORTS:
         importlib.import_module(name)
     (ROOT / "out").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="faults-", dir=ROOT / "out") as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="faults-", dir=ROOT / "out", ignore_cleanup_errors=True
+    ) as folder:
         base = Path(folder, "base")
         shutil.copytree(PACKAGE, base, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(base, quiet=2, workers=0)
@@ -63,16 +68,28 @@ def run_tests(
                 time.sleep(0.02)
                 for child, (fault, copy, began, limit) in list(running.items()):
                     took = time.monotonic() - began
-                    if took > limit:
-                        os.killpg(child, signal.SIGKILL)
-                    if os.waitpid(child, 0 if took > limit else os.WNOHANG)[0]:
+                    if took > limit or _has_ended(child):
                         del running[child]
+                        _end(child)
                         yield fault, TOO_LONG if took > limit else _read_result(copy), took
-                        shutil.rmtree(copy)
+                        shutil.rmtree(copy, ignore_errors=True)
         finally:
             for child in running:
-                with suppress(ProcessLookupError):  # it may have no group of its own yet
-                    os.killpg(child, signal.SIGKILL)
+                _end(child)
+
+
+def _has_ended(child: int) -> bool:
+    """Whether a child has ended; its process id stays taken."""
+    how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, child, how) is not None
+
+
+def _end(child: int) -> None:
+    """Kill a child and all processes of its group, and wait for it."""
+    for kill in (os.kill, os.killpg):  # it may have no group of its own yet
+        with suppress(ProcessLookupError, PermissionError):
+            kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def _start(fault: Fault, base: Path, folder: Path) -> int:
@@ -87,6 +104,8 @@ def _start(fault: Fault, base: Path, folder: Path) -> int:
         return child
     try:
         os.setsid()
+        with suppress(ValueError):  # macOS refuses it
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         with (folder / "output.txt").open("w") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)

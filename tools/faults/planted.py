@@ -1,4 +1,4 @@
-"""Faults that are planted by hand, where a mistake would hurt a user without a sign of it."""
+"""Faults that are planted by hand, where a mistake would harm a user unnoticed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "passing = passing & (_p_values(cells, decision.rejects, found) <= delta)\n"
         "        if not passing.any():\n            break\n        n_passed += passing",
         "passing = _p_values(cells, decision.rejects, found) <= delta\n"
-        "        n_passed = np.where(passing, 1 + plan.path.index(decision), n_passed)",
+        "        n_passed = np.where(\n"
+        "            passing, 1 + [one is decision for one in plan.path].index(True), n_passed\n"
+        "        )",
         "steer/test_certify.py",
     ),
     (
@@ -104,7 +106,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "A limit on one class is certified with the samples of the other",
         "steer/_plan.py",
         "at = np.flatnonzero(side.rows[draws.codes])",
-        "at = np.flatnonzero(~side.rows[draws.codes])",
+        "at = np.flatnonzero(~side.rows[draws.codes] | side.rows.all())",
         "steer/test_certify.py",
     ),
     (
@@ -136,7 +138,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "steer/test_certificate.py",
     ),
     (
-        "Intervals of a certificate are of one side only",
+        "Intervals of a certificate have twice the error probability",
         "steer/_order_statistic.py",
         "tail = (1 - level) / 2",
         "tail = 1 - level",
@@ -349,10 +351,13 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "The certification set is also trained on",
         "steer/_split.py",
         "return make_split(y, build, certify, groups, time, random_state, tune, equal)",
-        "build = np.arange(len(y))\n"
-        "    return make_split(y, build, certify, groups, time, random_state, tune, equal)",
-        "steer/test_split.py",
+        "split = make_split(y, build, certify, groups, time, random_state, tune, equal)\n"
+        "    more = len(split.build) + np.arange(len(certify))\n"
+        "    folds = [(np.append(training, more), held) for training, held in split.folds]\n"
+        "    build = np.append(split.build, split.certify)\n"
+        "    return Split(build, split.certify, folds, split.tuning)",
         "steer/test_start.py",
+        "steer/test_split.py",
     ),
     (
         "The encoder of a table learns from the certification set",

@@ -314,5 +314,4 @@ def _loosen_bound(bound: Bound, factor: float, least: float) -> Bound:
     # Two digits of a percentage, rounded up.
     digits = max(1 - int(np.floor(np.log10(100 * looser))), 0)
     exact = Fraction(int(np.ceil(round(looser * 100 * 10**digits, 6))), 100 * 10**digits)
-    exact = min(exact, Fraction(1))
     return replace(bound, limit=exact if bound.at_most else 1 - exact)

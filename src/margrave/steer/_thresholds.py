@@ -156,7 +156,6 @@ def _best_band(objective: Objective, scores: Floats) -> Decision:
     below[1:] = np.cumsum(objective.codes[order][:, None] == np.arange(2), axis=0)
     under = below[ends]
     grids = [np.unique(np.linspace(0, len(ends) - 1, _GRID).astype(int))] * 2
-    low = high = 0
     for _ in range(_ROUNDS):
         i, j = (axis.ravel() for axis in np.meshgrid(*grids, indexing="ij"))
         i, j = i[i <= j], j[i <= j]

@@ -79,6 +79,10 @@ class TestHashes:
         assert c == d
         assert len({a, c, e}) == 3
 
+    def test_both_zeros_are_the_same_number(self):
+        a, b, c = hash_rows(np.array([[0.0], [-0.0], [1.0]]))
+        assert a == b != c
+
     def test_large_integers_are_exact(self):
         a, b = hash_rows(np.array([[2**60 + 1], [2**60 + 2]]))
         assert a != b

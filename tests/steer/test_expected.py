@@ -245,13 +245,14 @@ class TestNearest:
         lower = asked("fp <= {:.1f}%, fn <= {:.1f}%".format(*limits))
         assert lower.expected_certificate(*samples).probability < 0.9
 
-    def test_where_the_samples_are_too_few_it_is_the_limit_that_they_support(self):
+    @pytest.mark.parametrize("n", [100, 200])
+    def test_where_the_samples_are_too_few_it_is_the_limit_that_they_support(self, n):
         error = None
         try:
-            asked("fp <= 1%").accept(*draw(100, 100, 1))
+            asked("fp <= 0.5%").accept(*draw(n, n, 1))
         except GuaranteeError as caught:
             error = caught
-        nearest = asked("fp <= 1%").expected_certificate(*draw(100, 100, 1)).nearest
+        nearest = asked("fp <= 0.5%").expected_certificate(*draw(n, n, 1)).nearest
         limit = float(Preference(nearest).bounds[0].limit)
         assert error.fields["supported"] <= limit <= error.fields["supported"] + 0.002
 

@@ -323,7 +323,7 @@ def _hash_values(values: NDArray[Any], step: float | Floats = 0.0) -> Hashes:
         return _hash_objects(values)
     numbers = values.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        numbers = np.where(step > 0, np.round(numbers / step), numbers) + 0.0  # no negative zero
+        numbers = np.where(step > 0, np.round(numbers / step), numbers)
     hashed = np.where(numbers == 0, np.uint64(0), _mix(numbers.view(np.uint64)))
     if kind in "iu":
         exact = _mix(values.astype(np.uint64) ^ _INTEGER)

@@ -359,9 +359,14 @@ class TestOwnCertificationSet:
         assert refused.value.fields["n_used"] == 600
 
     def test_recertification_and_check_know_all_rows(self):
-        dialog = Dialog.from_data(self.X[:600], self.Y[:600], committee=GaussianNB())
+        dialog = Dialog.from_data(
+            self.X[:600], self.Y[:600], committee=GaussianNB(), random_state=0
+        )
         dialog.prefer("fp <= 50%")
         model = dialog.accept()
+        with pytest.raises(GuaranteeError) as refused:
+            model.recertify(self.X, self.Y)
+        assert refused.value.fields["n_used"] == 600  # the certification set among them
         rows = np.append(np.arange(600, 800), 5)
         with pytest.raises(GuaranteeError) as refused:
             model.recertify(self.X[rows], self.Y[rows])

@@ -115,7 +115,7 @@ class TestSides:
         assert plan_of("fn(1) <= 30%", three_classes(), n_tune=30).path
 
 
-class TestTheCut:
+class TestTheThreshold:
     """The order statistic, against what it allows on the samples themselves."""
 
     @pytest.mark.parametrize("world", [Normals(), normal(step=0.75)], ids=["no ties", "ties"])

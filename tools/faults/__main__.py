@@ -3,7 +3,7 @@
 ``python -m tools.faults`` runs all faults, in about half an hour, and writes ``out/faults.md``;
 ``python -m tools.faults planted`` only those that are planted by hand. The exit code is 1 if a
 planted fault or too many mutants survive, or if a survivor is not explained in ``survivors.toml``.
-``--seed 1`` draws other mutants, for which nobody wrote tests: their survivors are only listed.
+``--seed 2`` draws other mutants, which the tests were not written for, and only lists survivors.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Population:
         return self.prior[:, None] * np.array(rates)
 
     def are_false(self, plan, decisions):
-        """Of which decisions the true matrix violates a limit of a plan."""
+        """Return for each decision whether its true matrix violates a limit of the plan."""
         cells, known = plan.cells(), {}
         keys = decisions if self.k == 2 else [*map(id, decisions)]  # those of a path are few
         for key, decision in zip(keys, decisions, strict=True):
@@ -126,15 +126,15 @@ def along(text, thresholds):
 def certify_sets(plan, world, n, delta, n_sets):
     """Certify a plan on many independent sets of n samples.
 
-    Class sizes are random where a limit is on several classes together. Limits on the rates of one
-    class hold for any class sizes.
+    Class sizes are random if a limit counts samples of several classes. Else they are fixed, since
+    limits on the rates of one class have to hold for any class sizes.
 
     Returns how many sets are certified, and of how many the guarantee is false.
     """
     rng = np.random.default_rng(1000)  # the seeds of tuning sets are smaller
     together = [bool(side.rows.all()) for side in plan.sides]
     if plan.path or all(together):  # class sizes change no test
-        for _, n_used in plan.limited_sizes(np.array([n, 0]), delta):  # the others are not used
+        for _, n_used in plan.limited_sizes(np.array([n, 0]), delta):
             n = n_used
         draws = [world.draw_mixed_sets(rng, n, n_sets)]
     else:
@@ -144,7 +144,7 @@ def certify_sets(plan, world, n, delta, n_sets):
         sizes, counts = np.unique(sizes, axis=0, return_counts=True)
         for one in sizes:
             for rows, n_used in plan.limited_sizes(one, delta):
-                one[rows] = n_used  # of one class
+                one[rows] = n_used
         counts = counts * n_sets // counts.sum()
         draws = [world.draw_sets(rng, *pair) for pair in zip(sizes, counts, strict=True)]
     decisions = []

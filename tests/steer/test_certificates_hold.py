@@ -2,10 +2,11 @@
 
 A guarantee at confidence 1 - δ may be false for a fraction δ of the requests and no more. Most
 tests certify thousands of certification sets at once, with limits just inside the true rate of a
-decision, so that a rule that is too lenient is noticed. Where only some of the limits can be
-violated, they have to hold at their part of δ. The tests at the end go through the public
-functions, with a classifier that has memorized what it was trained on; they are few runs, which
-show that nothing leaks, not the level. The seeds are fixed: a rule that is exactly at δ fails each
+decision, so that a rule that is too lenient is noticed. If only some limits of a request can be
+violated, the test compares with their part of δ. The tests at the end go through the public
+functions, with a classifier that has memorized what it was trained on. They make 15 to 40 runs
+each: enough to notice that certification rows were trained on, too few to check δ. The seeds are
+fixed: a rule that is exactly at δ fails each
 of these tests with a probability of at most 1e-4.
 """
 
@@ -201,7 +202,7 @@ class TestPaths:
     ],
 )
 def test_plans_of_tuning_sets_that_mislead(world, text, n_tune, seed, route):
-    """Decisions that these small tuning sets determined are slightly beyond the limits."""
+    """With these seeds, the decision tuned on a small set violates the limit slightly."""
     plan = plan_of(text, world, n_tune, seed, delta=DELTA)
     assert plan.route == route
     _, n_false = simulate(plan, world, 300)
@@ -243,7 +244,7 @@ class TestRejection:
         ("text", "share"), [("recall >= 50%", 1), ("recall >= 50%, fp <= 5%", 2 / 3)]
     )
     def test_that_nothing_is_rejected_after_a_failure_is_accounted_for(self, text, share):
-        """Rare positives decide about recall, the others about rejection: both may go wrong."""
+        """Recall depends on the few positives, rejection on all others: either may go wrong."""
         sizes = (20_000, 100)
         values = np.concatenate([[-9.0, 0.0], 4 + ndtri((np.arange(400) + 0.5) / 400)])
         negative, positive = np.zeros((2, len(values)))
@@ -373,9 +374,9 @@ class TestWrongRules:
 class Memorizing(ClassifierMixin, BaseEstimator):
     """Scores rows by their first feature, and the rows that it was trained on by their labels.
 
-    It is right about all rows whose other features are those of a training row, and honest about
-    all others. So its true rates are those of the first feature, and hardly any error is seen on
-    the certification set if its rows, or copies or groups of them, were trained on.
+    It predicts correctly each row whose second feature is that of a training row. So its true rates
+    are those of the first feature, and hardly any error is seen on the certification set if its
+    rows, or copies or groups of them, were trained on.
     """
 
     def fit(self, X, y):
@@ -463,7 +464,7 @@ class TestTables:
         runs = Runs.of(text, certified_models(text, n_runs, draw, **options))
         assert runs.n_certified > n_runs / 2
         assert holds(runs.n_false, n_runs, 0.05)
-        assert runs.seen > runs.expected / 2
+        assert runs.seen > 0.8 * runs.expected
 
     @pytest.mark.parametrize("text", ["fp <= 10%", "fn <= 30%, fp <= 40%", "precision >= 75%"])
     def test_certification_rows_are_not_trained_on(self, text):
@@ -543,7 +544,7 @@ def test_one_call():
         ],
     )
     assert holds(runs.n_false, 20, 0.05)
-    assert runs.seen > runs.expected / 2
+    assert runs.seen > 0.8 * runs.expected
 
 
 def test_new_certification_sets_of_a_trained_model():
@@ -559,4 +560,4 @@ def test_new_certification_sets_of_a_trained_model():
     runs = Runs.of("fp <= 8%", models)
     assert runs.n_false > 0
     assert holds(runs.n_false, 40, DELTA)
-    assert runs.seen > runs.expected / 2
+    assert runs.seen > 0.8 * runs.expected

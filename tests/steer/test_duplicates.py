@@ -160,19 +160,20 @@ class TestSplit:
         assert sizes[0] == sizes[1]
         assert sizes[0].copies == 0
 
-    def test_of_groups_and_times(self):
+    @pytest.mark.core
+    @pytest.mark.parametrize("guarantee", [None, "fp <= 25%"])
+    def test_of_groups_and_times(self, guarantee):
         X, y = draw(400)
-        X, y, of = repeat(X, y, np.full(400, 2))
-        for groups in (RANDOM.integers(0, 100, 800), of // 4):  # with copies in several, or in one
-            tuning, certify = rows_of(
-                Dialog.from_data(X, y, committee=GaussianNB(), groups=groups, random_state=0)
-            )
+        X, y, of = repeat(X, y, 1 + np.arange(400) % 2)
+        options = {"committee": GaussianNB(), "guarantee": guarantee, "random_state": 0}
+        for groups in (RANDOM.integers(0, 100, 600), of // 4):  # with copies in several, or in one
+            tuning, certify = rows_of(Dialog.from_data(X, y, groups=groups, **options))
             assert len(set(of[certify])) == len(set(groups[certify])) == len(certify)
             assert not np.isin(of[certify], of[tuning]).any()
             assert not np.isin(groups[certify], groups[tuning]).any()
-        tuning, certify = rows_of(
-            Dialog.from_data(X, y, committee=GaussianNB(), time=np.arange(800), random_state=0)
-        )
+        dialog = Dialog.from_data(X, y, time=np.arange(600), **options)
+        assert (dialog.plan() is None) == (guarantee is None)
+        tuning, certify = rows_of(dialog)
         assert len(set(of[certify])) == len(certify)
         assert not np.isin(of[certify], of[tuning]).any()
 

@@ -599,6 +599,7 @@ class TestRecertify:
             assert refused.value.code == "used_up"
         assert models[1].recertify(*samples(300, 8), ledger=ledger).certificate_.number == 1
 
+    @pytest.mark.core
     def test_those_that_reserve_share_the_error_probability(self):
         ledger, new = Ledger(), samples(300, 7)
         found = [

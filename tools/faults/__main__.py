@@ -2,7 +2,8 @@
 
 ``python -m tools.faults`` runs all faults, in about half an hour, and writes ``out/faults.md``;
 ``python -m tools.faults planted`` only those that are planted by hand. The exit code is 1 if a
-planted fault or too many mutants survive, or if a survivor is not explained in ``survivors.toml``.
+planted fault or too many mutants survive, if a survivor is not explained in ``survivors.toml``, or
+if an explanation there is out of date.
 ``--seed 2`` draws other mutants, which the tests were not written for, and only lists survivors.
 """
 
@@ -52,9 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the faults that the arguments name, and write the results."""
     parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"by default {', '.join(KINDS)}")
-    parser.add_argument("--only", default="", metavar="TEXT", help="faults whose name contains it")
     parser.add_argument(
-        "--survivors", action="store_true", help="faults that survived when they last ran"
+        "--only", default="", metavar="TEXT", help="only faults with TEXT in their name"
+    )
+    parser.add_argument(
+        "--survivors", action="store_true", help="only faults that survived or have no result yet"
     )
     parser.add_argument("--seed", type=int, default=SEED, help="draws the mutants, by default 0")
     options = parser.parse_args(arguments)
@@ -73,10 +76,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.only in fault.name
         and not (options.survivors and results.get(fault.name, [""])[0])
     ]
+    if not chosen:
+        parser.error("there is no such fault among those that are planted or drawn")
     began, seconds = time.monotonic(), time_tests(chosen)
-    print(
-        f"{len(seconds)} tests pass without a fault, {time.monotonic() - began:.0f} s", flush=True
-    )
+    passed = f"{len(seconds)} files of tests pass without a fault"
+    print(f"{passed}, {time.monotonic() - began:.0f} s", flush=True)
     for fault in chosen:
         results.pop(fault.name, None)
     with closing(run_tests(chosen, seconds)) as runs:

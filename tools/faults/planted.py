@@ -203,6 +203,24 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "steer/test_ledger.py",
     ),
     (
+        "A certificate uses more of the error probability than the ledger grants",
+        "steer/_certify.py",
+        "=grant.part,\n            number=grant.number,\n"
+        "            earlier=grant.earlier,\n            notes=certification_set.notes,",
+        "=1 - confidence,\n            number=grant.number,\n"
+        "            earlier=grant.earlier,\n            notes=certification_set.notes,",
+        "steer/test_ledger.py",
+    ),
+    (
+        "A renewed certificate uses more of the error probability than the ledger grants",
+        "steer/_certify.py",
+        "=grant.part,\n            number=grant.number,\n"
+        "            earlier=grant.earlier,\n            notes=notes,",
+        "=1 - confidence,\n            number=grant.number,\n"
+        "            earlier=grant.earlier,\n            notes=notes,",
+        "steer/test_ledger.py",
+    ),
+    (
         "The ledger counts the same request twice",
         "steer/_ledger.py",
         "is_new = not account.has(name)",
@@ -280,6 +298,13 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "different = certify",
         "steer/test_duplicates.py",
         "steer/test_split.py",
+    ),
+    (
+        "Copies of a row are in several roles of a planned split by time",
+        "steer/_table_split.py",
+        "certify = without_copies(certify, build, table.equal, random_state)\n        parts",
+        "parts",
+        "steer/test_duplicates.py",
     ),
     (
         "Copies of a row are in several folds",

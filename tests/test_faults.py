@@ -106,8 +106,10 @@ def test_how_many_survive_is_judged_only_when_all_have_run():
 
 
 def test_mutants_of_another_seed_are_only_listed():
-    found = {"planted": {"p": ["", 1.0, ""]}, "mutants": {"m0": ["", 1.0, ""]}}
-    text, complaints = faults.write_report(found, {"gone": "of seed 0"}, found, ["planted"])
+    mutants = {"m0": ["", 1.0, ""], "m1": ["tests/a.py::test", 1.0, ""]}
+    found = {"planted": {"p": ["", 1.0, ""]}, "mutants": mutants}
+    explanations = {"gone": "of seed 0", "m1": "of seed 0"}
+    text, complaints = faults.write_report(found, explanations, found, ["planted"])
     assert "`m0`" in text
     assert complaints == ["planted: too many survive", "survives: p"]
 

@@ -14,7 +14,8 @@ from threadpoolctl import ThreadpoolController
 def limit_threads(threads: int | None, kinds: Sequence[str] = ("blas", "openmp")) -> Any:
     """Limit the threads of libraries of some kinds; the end of a `with` block restores only them.
 
-    `threadpool_limits` would restore all libraries, also to limits of other trainings.
+    `threadpool_limits` would restore all libraries, also to limits of other trainings. To look for
+    the libraries takes some milliseconds.
     """
     return ThreadpoolController().select(user_api=list(kinds)).limit(limits=threads)
 

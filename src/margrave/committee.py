@@ -746,14 +746,15 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock, self._trainings = Lock(), 0
         self._first: Any
-        self.libraries: ThreadpoolController | None = None  # found once in each training
+        # Those that the latest training has found: its models may be fitted after its end.
+        self.libraries = ThreadpoolController()
 
     @contextmanager
     def limit(self, threads: int | None) -> Iterator[None]:
         """Limit the threads during a training."""
         with self._lock:
-            self.libraries = libraries = ThreadpoolController()
-            own = libraries.select(user_api=["blas"]).limit(limits=threads)
+            self.libraries = ThreadpoolController()
+            own = self.libraries.select(user_api=["blas"]).limit(limits=threads)
             if not self._trainings:
                 self._first = own
             self._trainings += 1
@@ -804,10 +805,8 @@ def _fit_one(
 ) -> tuple[tuple[int, int], Any]:
     """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
-    libraries = _blas.libraries
-    if libraries is not None and os.getpid() == process:
-        # It has limited BLAS, but the limit of OpenMP holds for one thread.
-        limited = libraries.select(user_api=["openmp"]).limit(limits=threads)
+    if os.getpid() == process:  # it has limited BLAS, but the limit of OpenMP holds for one thread
+        limited = _blas.libraries.select(user_api=["openmp"]).limit(limits=threads)
     else:
         limited = limit_threads(threads)
     with stay_local(), limited:

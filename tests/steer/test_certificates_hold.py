@@ -5,9 +5,9 @@ tests certify thousands of certification sets at once, with limits just inside t
 decision, so that a rule that is too lenient is noticed. If only some limits of a request can be
 violated, the test compares with their part of δ. The tests at the end go through the public
 functions, with a classifier that has memorized what it was trained on. They make 15 to 40 runs
-each: enough to notice that certification rows were trained on, too few to check δ. The seeds are
-fixed: a rule that is exactly at δ fails each
-of these tests with a probability of at most 1e-4.
+each: enough to notice that many certification rows were trained on, too few to check δ. The seeds
+are fixed: a rule that is exactly at δ exceeds it in each comparison with a probability of at most
+1e-4. The other comparisons hold with these seeds.
 """
 
 from contextlib import suppress
@@ -99,7 +99,8 @@ class TestOrderStatistics:
         assert holds(n_false, 4000, DELTA)
 
     @WORLDS
-    def test_two_limits_on_the_same_side_share_the_error_probability(self, world):
+    def test_two_limits_on_the_same_side_each_have_the_whole_error_probability(self, world):
+        """The stricter of both thresholds is false only if that of the violated limit is."""
         plan = single("fp <= 22.6%, alarms <= 55%", -9.0)
         n_certified, n_false = simulate(plan, world, 400)
         assert n_certified == 2000
@@ -204,6 +205,7 @@ class TestPaths:
 def test_plans_of_tuning_sets_that_mislead(world, text, n_tune, seed, route):
     """With these seeds, the decision tuned on a small set violates the limit slightly."""
     plan = plan_of(text, world, n_tune, seed, delta=DELTA)
+    assert world.are_false(plan, [plan.decision]).all()  # or choose other seeds
     assert plan.route == route
     _, n_false = simulate(plan, world, 300)
     assert holds(n_false, 2000, DELTA)
@@ -217,7 +219,7 @@ class TestRejection:
     @pytest.mark.parametrize(
         ("text", "low", "high", "share"),
         [
-            ("fp <= 18.4%, fn <= 8%, rejected <= 40%", 0.75, 0.75, 2 / 3),
+            ("fp <= 18.4%, fn <= 15%, rejected <= 40%", 0.75, 0.75, 1 / 3),
             ("fp <= 18.4%, rejected <= 30%", 0.4, 0.5, 1 / 2),
             ("fn <= 13.5%, rejected <= 35%", 1.5, 1.6, 1 / 2),
             ("recall >= 60%, fp <= 18.4%, rejected <= 40%", 0.5, 0.6, 1 / 3),
@@ -422,7 +424,11 @@ def errors(matrix):
 
 
 class Runs(NamedTuple):
-    """How many runs end with a certificate, with a false one, and the errors that all show."""
+    """How many runs end with a certificate, with a false one, and the errors that all show.
+
+    A little less is seen than expected, since the threshold is set on these rows, and nearly
+    nothing if they were trained on.
+    """
 
     n_certified: int
     n_false: int

@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.only in fault.name
         and not (options.survivors and results.get(fault.name, [""])[0])
     ]
-    if not chosen:
+    if not chosen and not options.survivors:
         parser.error("there is no such fault among those that are planted or drawn")
     began, seconds = time.monotonic(), time_tests(chosen)
     passed = f"{len(seconds)} files of tests pass without a fault"
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     drawn = {kind: [fault.name for fault in some] for kind, some in faults.items()}
     explanations, usual = read_explanations(), options.seed == SEED
-    text, complaints = write_report(found, explanations, drawn, KINDS if usual else KINDS[:1])
+    text, complaints = write_report(found, explanations, drawn, KINDS if usual else ["planted"])
     name = "faults.md" if usual else f"faults-seed-{options.seed}.md"
     RESULTS.with_name(name).write_text(text, "utf-8")
     print("\n".join([text.splitlines()[0], *complaints]))
@@ -142,8 +142,10 @@ def write_report(
         lines += ["", "Survivors:", ""] if survivors else []
         lines += [f"- `{name}`: {explanations.get(name, 'not explained')}" for name in survivors]
     noticed = {name for results in found.values() for name, (test, *_) in results.items() if test}
-    complaints += [f"explained, but noticed: {name}" for name in explanations if name in noticed]
     if "mutants" in judged:
+        complaints += [
+            f"explained, but noticed: {name}" for name in explanations if name in noticed
+        ]
         gone = [name for name in explanations if name not in drawn["mutants"]]
         complaints += [f"explained, but not drawn: {name}" for name in gone]
     return "\n".join(["; ".join(counts), *lines, ""]), complaints

@@ -10,7 +10,6 @@ import compileall
 import importlib
 import json
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -68,28 +67,25 @@ def run_tests(
                 time.sleep(0.02)
                 for child, (fault, copy, began, limit) in list(running.items()):
                     took = time.monotonic() - began
-                    if took > limit or _has_ended(child):
+                    ended = bool(os.waitpid(child, os.WNOHANG)[0])
+                    if ended or took > limit:
                         del running[child]
-                        _end(child)
-                        yield fault, TOO_LONG if took > limit else _read_result(copy), took
+                        _end(child, ended)
+                        yield fault, _read_result(copy) if ended else TOO_LONG, took
                         shutil.rmtree(copy, ignore_errors=True)
         finally:
             for child in running:
                 _end(child)
 
 
-def _has_ended(child: int) -> bool:
-    """Whether a child has ended; its process id stays taken."""
-    how = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    return os.waitid(os.P_PID, child, how) is not None
-
-
-def _end(child: int) -> None:
-    """Kill a child and all processes of its group, and wait for it."""
-    for kill in (os.kill, os.killpg):  # it may have no group of its own yet
-        with suppress(ProcessLookupError, PermissionError):
-            kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+def _end(child: int, ended: bool = False) -> None:
+    """Kill a child, if it has not ended, and all processes that it has left in its group."""
+    if not ended:  # it may have no group of its own yet
+        os.kill(child, signal.SIGKILL)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)
+    if not ended:
+        os.waitpid(child, 0)
 
 
 def _start(fault: Fault, base: Path, folder: Path) -> int:
@@ -104,6 +100,8 @@ def _start(fault: Fault, base: Path, folder: Path) -> int:
         return child
     try:
         os.setsid()
+        import resource  # which Windows does not have
+
         with suppress(ValueError):  # macOS refuses it
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         with (folder / "output.txt").open("w") as output:

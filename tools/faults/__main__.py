@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         and not (options.survivors and results.get(fault.name, [""])[0])
     ]
     if not chosen and not options.survivors:
-        parser.error("there is no such fault among those that are planted or drawn")
+        parser.error(f"no planted or drawn fault has {options.only!r} in its name")
     began, seconds = time.monotonic(), time_tests(chosen)
     passed = f"{len(seconds)} files of tests pass without a fault"
     print(f"{passed}, {time.monotonic() - began:.0f} s", flush=True)

@@ -31,7 +31,7 @@ _SLOW_IMPORTS = (
 )  # fmt: skip
 # A run may take so many seconds, and so many times as long as without a fault.
 _SECONDS, _TIMES = 60.0, 5.0
-# What notices a fault if it is no test.
+# What may notice a fault instead of a test.
 TOO_LONG, AT_IMPORT, CRASH = "the time limit", "an import", "a crash of the process"
 # The address space of each process, in bytes: a fault may allocate without end.
 _MEMORY = 8 << 30

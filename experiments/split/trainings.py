@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,26 +23,31 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from experiments._parts import Ints
 from experiments.split import data
 from experiments.split.data import Given
-from experiments.steer.guarantees import CLASSES, MARGRAVE, count_errors
-from experiments.steer.rivals import (
-    CONFIDENCE,
-    Predicted,
-    RawScorer,
-    fit_rivals,
-)
+from experiments.steer.guarantees import CLASSES, MARGRAVE
+from experiments.steer.rivals import CONFIDENCE, Predicted, fit_rivals
 from margrave._indexing import select_rows
-from margrave.fuse import fit_log_odds
-from margrave.fuse._rank_margin import CombinationSettings, TuningSet, fit_combination
-from margrave.steer import Dialog, GuaranteeError
+from margrave.steer import Dialog
 from margrave.steer._order_statistic import samples_needed
 
-FRACTIONS = (0.2, 0.35, 0.5)
-"""The fixed splits: fractions of the given samples in the certification set."""
+
+@dataclass(frozen=True)
+class Fixed:
+    """A fixed split: the fractions of the limited class and of the other one to set aside."""
+
+    limited: float
+    other: float
+
+    def __str__(self) -> str:
+        parts = [f"{part:.0%}".replace("%", " %") for part in (self.limited, self.other)]
+        return parts[0] if self.limited == self.other else " / ".join(parts)
+
+
+FIXED = (Fixed(0.2, 0.2), Fixed(0.35, 0.35), Fixed(0.5, 0.5), Fixed(0.65, 0.65), Fixed(0.55, 0.13))
+"""The fixed splits; the last one is what the plans set aside on average, rounded."""
 MIN_TRAINING = 30
 """A request is certifiable if a split can certify it and leaves so many samples per class."""
-BOOSTING, OLD_SCORE = "gradient boosting alone", "score before"
+BOOSTING = "gradient boosting alone"
 _DECIMALS = 9  # as in the steering study: equal samples get equal scores in any batch
-_OLD_DEFAULT, _OLD_LARGEST, _OLD_FACTOR = 0.2, 0.4, 3
 
 
 @dataclass(frozen=True)
@@ -120,17 +126,14 @@ QUICK = Plan(
 )
 
 
-def old_fraction(request: Request, y: Ints) -> float:
-    """Compute the split before: a fifth, or three times the samples needed, up to two fifths."""
-    wanted = _OLD_FACTOR * request.needed / request.count(y)
-    return min(max(_OLD_DEFAULT, wanted), _OLD_LARGEST)
-
-
-def fixed_fractions(requests: list[Request], y: Ints) -> list[float]:
-    """List the fractions to train with: the fixed ones, and the old ones that can certify."""
-    old = {request: old_fraction(request, y) for request in requests}
-    able = {f for request, f in old.items() if f * request.count(y) + 1 >= request.needed}
-    return sorted({*FRACTIONS, *able}) if requests else []
+def draw_fixed(y: Ints, fixed: Fixed, limited: int, seed: int) -> Ints:
+    """Draw the positions of the certification set of a fixed split."""
+    rng, drawn = np.random.default_rng(seed), []
+    for label in (0, 1):
+        of_class = rng.permutation(np.flatnonzero(y == label))
+        part = fixed.limited if label == limited else fixed.other
+        drawn.append(of_class[: round(part * len(of_class))])
+    return np.sort(np.concatenate(drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +143,8 @@ class Training:
     Attributes
     ----------
     facts : dict
-        The seconds of ``from_data``; for a planned training also those of planning, the recall that
-        is expected, and the test errors of the accepted model (None if refused).
+        The seconds of ``from_data``; for a planned training also those of planning and the recall
+        that is expected.
     arrays : dict of ndarray
         For each part "tune", "certify" and "test" the labels ("tune/y") and the scores of the
         rules; the tuning set has only Margrave's.
@@ -165,16 +168,28 @@ class Training:
             return cls(json.loads(str(stored["facts"])), arrays)
 
 
-def train(
-    given: Given, certify: Any, plan: Plan, seed: int, request: Request | None = None
-) -> Training:
-    """Start a dialog on the given samples, fit the rivals, and score the test set."""
+def train(given: Given, at: Ints | Request, plan: Plan, seed: int) -> Training:
+    """Start a dialog on the given samples, fit the rivals, and score the test set.
+
+    Parameters
+    ----------
+    given : Given
+        The samples.
+    at : ndarray or Request
+        The positions of the certification set, or the request that the dialog plans it for.
+    plan : Plan
+        The committee.
+    seed : int
+        The seed of the dialog.
+    """
+    request = at if isinstance(at, Request) else None
+    rest = None if request else np.setdiff1d(np.arange(len(given.y)), at)
     before = perf_counter()
     dialog = Dialog.from_data(
-        given.X,
-        given.y,
+        given.X if rest is None else select_rows(given.X, rest),
+        given.y if rest is None else given.y[rest],
         committee=None if plan.committee is None else list(plan.committee),
-        certify=certify,
+        certify=None if request is None else "auto",
         guarantee=None if request is None else str(request),
         confidence=CONFIDENCE,
         positive=1,
@@ -182,19 +197,21 @@ def train(
         random_state=seed,
     )
     facts: dict[str, Any] = {"seconds": perf_counter() - before}
+    if (split_plan := dialog.plan()) is not None:
+        facts |= {"planning": split_plan.seconds, "expected": split_plan.chosen.recall}
     tuning, start = dialog._data, dialog.history[0].candidate
-    kept = dialog._acceptances.certification_set
-    if kept is None or kept.at is None:
-        raise RuntimeError("A certification set was asked for.")
-    rest, encode = np.setdiff1d(np.arange(len(given.y)), kept.at), tuning.committee.encode
+    if rest is None:
+        kept = dialog._acceptances.certification_set
+        if kept is None or kept.at is None:
+            raise RuntimeError("A certification set was asked for.")
+        at, rest = kept.at, np.setdiff1d(np.arange(len(given.y)), kept.at)
+    encode = tuning.committee.encode
     boosting = HistGradientBoostingClassifier(random_state=seed)
     boosting.fit(encode(select_rows(given.X, rest)), given.y[rest])
     rivals = fit_rivals(dialog) | {MARGRAVE: start.scorer.score_raw}
-    if request is None:
-        rivals[OLD_SCORE] = fit_old_score(dialog)
     arrays = {"tune/y": tuning.codes, f"tune/{MARGRAVE}": start.scores}
     parts = {
-        "certify": (select_rows(given.X, kept.at), given.y[kept.at]),
+        "certify": (select_rows(given.X, at), given.y[at]),
         "test": (given.X_test, given.y_test),
     }
     for part, (X, y) in parts.items():
@@ -202,34 +219,14 @@ def train(
         arrays |= {f"{part}/{rule}": score(predicted.raw) for rule, score in rivals.items()}
         boosted = boosting.decision_function(encode(X))
         arrays |= {f"{part}/y": y, f"{part}/{BOOSTING}": np.round(boosted, _DECIMALS)}
-    if request is not None and (split_plan := dialog.plan()) is not None:
-        facts |= {"planning": split_plan.seconds, "expected": split_plan.chosen.recall}
-        facts["accepted"] = _accept(dialog, request, given)
     return Training(facts, arrays)
 
 
-def fit_old_score(dialog: Dialog) -> RawScorer:
-    """Fit the score before: the mean of a ν-rank-margin combination and of log-odds stacking."""
-    tuning, proba = dialog._data, dialog._data.committee.gives_probabilities
-    samples = TuningSet(tuning.raw, proba, tuning.codes == 1, np.ones(len(tuning.codes)))
-    ranking = fit_combination(samples, CombinationSettings("logit", 0.1, 1.0, "auto", True))
-    stacking = fit_log_odds(tuning.raw, proba, tuning.codes)
-    return lambda raw: np.round((ranking.decision(raw) + stacking(raw)) / 2, _DECIMALS)
-
-
-def _accept(dialog: Dialog, request: Request, given: Given) -> tuple[int, int] | None:
-    """Accept the model of a request; return its test errors, None if it is refused."""
-    dialog.prefer(str(request))
-    try:
-        model = dialog.accept(confidence=CONFIDENCE)
-    except GuaranteeError:
-        return None
-    outcome = count_errors(model.predict(given.X_test) == 1, given.y_test, request.limited)
-    return outcome.wrong, outcome.missed
-
-
-def path_of(folder: Path, title: str, seed: int, name: object) -> Path:
-    """Return the file of a training; `name` is a fraction, or the key of a request."""
+def path_of(folder: Path, title: str, seed: int, request: Request, at: Fixed | None) -> Path:
+    """Return the file of a training: of a fixed split, or of the one planned for the request."""
+    name = request.key
+    if at is not None:
+        name = f"{at.limited:g}" if at.limited == at.other else f"{request.side}-{at.limited:g}"
     return folder / title / f"{seed}-{name}.npz"
 
 
@@ -237,15 +234,16 @@ def train_job(title: str, seed: int, plan: Plan, kind: str, folder: Path) -> str
     """Make the trainings of one split that are not stored yet, "fixed" or "planned" ones."""
     given = data.load(title).split(seed)
     requests = plan.certifiable(given.y)
-    wanted: dict[object, tuple[Any, Request | None]] = {}
+    wanted: dict[Path, Ints | Request] = {}
     if kind == "fixed":
-        wanted = {f: (f, None) for f in fixed_fractions(requests, given.y)}
+        for fixed, request in product(FIXED, requests):
+            at = draw_fixed(given.y, fixed, request.limited, seed)
+            wanted.setdefault(path_of(folder, title, seed, request, fixed), at)
     else:
-        wanted = {request.key: ("auto", request) for request in requests}
-    for name, (certify, request) in wanted.items():
-        path = path_of(folder, title, seed, name)
+        wanted = {path_of(folder, title, seed, one, None): one for one in requests}
+    for path, certify in wanted.items():
         if not path.exists():
-            train(given, certify, plan, seed, request).save(path)
+            train(given, certify, plan, seed).save(path)
     return f"{title}, {seed}, {kind}"
 
 

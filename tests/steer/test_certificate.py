@@ -33,6 +33,7 @@ def certificate_of(preference, matrix, confidence=0.95):
     return Certificate(
         preference=str(preference),
         requested=str(preference),
+        goal="fewest fn",
         confidence=confidence,
         delta=delta,
         number=1,

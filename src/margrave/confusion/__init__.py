@@ -52,6 +52,7 @@ from margrave.confusion._bounds import Bound, PreferenceError
 from margrave.confusion._bounds import format_decimal as format_decimal
 from margrave.confusion._bounds import quote_label as quote_label
 from margrave.confusion._confusion import Confusion
+from margrave.confusion._goal import Goal
 from margrave.confusion._grammar import parse_bounds as parse_bounds
 from margrave.confusion._objective import Objective as Objective
 from margrave.confusion._objective import ObjectiveValue as ObjectiveValue
@@ -64,4 +65,4 @@ from margrave.confusion._tally import balanced_threshold as balanced_threshold
 from margrave.confusion._tally import midpoint as midpoint
 
 # Names imported with "as" are for the other packages of Margrave.
-__all__ = ["Bound", "Confusion", "Preference", "PreferenceError"]
+__all__ = ["Bound", "Confusion", "Goal", "Preference", "PreferenceError"]

@@ -67,6 +67,7 @@ class PreferenceError(MargraveError):
     ``too_large``       A count is more than the samples that it applies to: bound, limit, n.
     ``no_samples``      A count cannot become a fraction of no samples: bound.
     ``no_preference``   There is no bound.
+    ``two_objectives``  More than one objective is stated: objectives.
     ``cannot_reject``   A bound requires rejected samples of a method that rejects none: bound.
     ``no_candidate``    No strategy applies to the preference: preference, strategies.
     ==================  ==========================================================================
@@ -198,8 +199,8 @@ class Bound:
             others = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
             amount = f"at most {limit}" if self.limit else "none"
             return f"{amount} rejected{others} (implied)"
-        labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
-        return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
+        sign = "<=" if self.at_most else ">="
+        return f"{write_quantity(self.word, self.labels)} {sign} {limit}"
 
     @property
     def of_positive(self) -> bool:
@@ -237,23 +238,21 @@ class Bound:
         """
         if not hasattr(matrix, "counts") or not hasattr(matrix, "classes"):
             raise TypeError(f"'{self}' needs a margrave.Confusion; got {type(matrix).__name__}.")
-        k = len(matrix.classes)
-        at = tuple(_find_class(label, matrix.classes, self) for label in self.labels)
         if self.implied:
+            k = len(matrix.classes)
+            at = [_find_class(label, matrix.classes, self) for label in self.labels]
             others = ~np.isin(np.arange(k), at)[:, None]
             base = _rows(k, ()) & (others if others.any() else True)  # a base must not be empty
             return _column(k, k) & others, base
-        if not at and WORDS[self.word].of_positive:
-            if matrix.positive is None:
-                raise PreferenceError(
-                    f"'{self}' needs a class: there are {k} classes and none is positive; write "
-                    f"{self.word}({quote_label(matrix.classes[0])}).",
-                    code="needs_class",
-                    bound=str(self),
-                    classes=matrix.classes,
-                )
-            at = (matrix.classes.index(matrix.positive),)
-        return WORDS[self.word].cells(k, at)
+        return word_cells(self.word, self.labels, matrix, self)
+
+    def limited_errors(self, matrix: Matrix) -> Flags:
+        """Mask the cells of errors that can break the bound; none if every matrix meets it."""
+        amount, base = self.cells(matrix)
+        if self.is_fraction and (self.limit >= 1 if self.at_most else self.limit <= 0):
+            return np.zeros_like(amount)
+        counted = amount if self.at_most else base & ~amount
+        return counted & _errors(len(matrix.classes), ())[0]
 
     def slack(self, matrix: Matrix) -> Fraction:
         """Count the samples to spare; below 0, the samples by which the bound is missed.
@@ -274,6 +273,29 @@ class Bound:
         return limit - amount if self.at_most else amount - limit
 
 
+def word_cells(
+    word: str, labels: tuple[str, ...], matrix: Matrix, owner: object
+) -> tuple[Flags, Flags]:
+    """Give the cells that a word with labels stands for, and those that they are a fraction of."""
+    at = tuple(_find_class(label, matrix.classes, owner) for label in labels)
+    if not at and WORDS[word].of_positive:
+        if matrix.positive is None:
+            raise PreferenceError(
+                f"'{owner}' needs a class: there are {len(matrix.classes)} classes and none is "
+                f"positive; write {word}({quote_label(matrix.classes[0])}).",
+                code="needs_class",
+                bound=str(owner),
+                classes=matrix.classes,
+            )
+        at = (matrix.classes.index(matrix.positive),)
+    return WORDS[word].cells(len(matrix.classes), at)
+
+
+def write_quantity(word: str, labels: Sequence[str]) -> str:
+    """Write a word with its labels, as in a preference."""
+    return f"{word}({' -> '.join(map(quote_label, labels))})" if labels else word
+
+
 def implied_bounds(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
     """Make the limits on the rejected samples of classes for which the user states none.
 
@@ -290,7 +312,7 @@ def implied_bounds(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
     return tuple(dict.fromkeys(copies)) or (none,)
 
 
-def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:
+def _find_class(label: str, classes: Sequence[Any], owner: object) -> int:
     """Find the position of the class that is written as this label."""
     texts = [str(known) for known in classes]
     if label in texts:
@@ -301,10 +323,10 @@ def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:
             return position
     known_classes, near = ", ".join(map(quote_label, classes)), near_names(label, texts)
     raise PreferenceError(
-        f"'{bound}' names the class {label!r}; the classes are {known_classes}."
+        f"'{owner}' names the class {label!r}; the classes are {known_classes}."
         f"{did_you_mean(near)}",
         code="unknown_class",
-        bound=str(bound),
+        bound=str(owner),
         label=label,
         classes=classes,
         near=near,

@@ -343,8 +343,9 @@ class Confusion:
         """Translate another number in a cell into a preference.
 
         A cell of errors or of rejected samples becomes "at most", a cell of correct predictions "at
-        least": a user who raises a number of errors can tolerate more of them, but does not want
-        them.
+        least". Who raises a number of errors can tolerate more of them in exchange for fewer
+        others, so this also states the objective: the fewest errors that the request does not
+        limit.
 
         Parameters
         ----------
@@ -364,6 +365,8 @@ class Confusion:
         >>> matrix = Confusion([[90, 10], [7, 93]], classes=["ham", "spam"])
         >>> matrix.edit("ham", "spam", 5) & matrix.edit("spam", "spam", "90%")
         Preference('fp <= 5, correct(spam) >= 90%')
+        >>> matrix.edit("ham", "spam", 20)
+        Preference('fp <= 20, then fewest other errors')
         """
         row, column = self._index(true), self._column_index(predicted)
         size = int(self._counts[row].sum())
@@ -377,9 +380,12 @@ class Confusion:
             return Preference(f"rejected({quote_label(true)}) <= {to}")
         if row == column:
             return Preference(f"correct({quote_label(true)}) >= {to}")
+        word = f"errors({quote_label(true)} -> {quote_label(predicted)})"
         if len(self._classes) == 2:
-            return Preference(f"{'fp' if predicted == self._positive else 'fn'} <= {to}")
-        return Preference(f"errors({quote_label(true)} -> {quote_label(predicted)}) <= {to}")
+            word = "fp" if predicted == self._positive else "fn"
+        wanted = Preference(f"{word} <= {to}")
+        raised = wanted.bounds[0].slack(self) > 0
+        return Preference(wanted, "then fewest other errors") if raised else wanted
 
     # Positions
 

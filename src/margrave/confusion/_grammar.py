@@ -3,7 +3,8 @@
 The grammar: bounds are separated by a comma, a semicolon, "and" or a new line. A bound has three
 parts: a quantity with its classes if any (``recall(spam)``, ``recall of spam``), a comparison
 (``<=``, "at most"), and a limit (``5``, ``5%``). The quantity or the comparison comes first:
-``fp <= 5``, "at most 5 false positives". The tables below list the words.
+``fp <= 5``, "at most 5 false positives". After the bounds, "then" states the objective: ``then
+fewest errors``, ``then lowest cost of fp + 20 fn``. The tables below list the words.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from margrave.confusion._bounds import (
     format_decimal,
     quote_label,
 )
+from margrave.confusion._goal import Goal, Term
 
 T = TypeVar("T")
 
@@ -95,14 +97,19 @@ _OF_SAMPLES = {
 }
 _OF = {"of", "for"}  # "recall of spam"
 _PREDICTED = {"->", "predicted", "predicted as", "classified as"}  # "ham predicted spam"
-_GRAMMAR = (_COMPARISONS, _EQUALITIES, _VERBS, _PERCENT, _OF_SAMPLES, _OF, _PREDICTED)
+_THEN = {"then", "and then"}
+_FEWEST = {"fewest", "the fewest", "least", "minimise", "minimize"}
+_COST = {"lowest cost", "the lowest cost", "least cost", "minimum cost"}
+_OTHER, _OUTSIDE = {"other errors", "others"}, {"errors outside"}
+_PLUS = {"+", "and"}
+_GRAMMAR = (_THEN, _COMPARISONS, _EQUALITIES, _VERBS, _PERCENT, _OF_SAMPLES, _OF, _PREDICTED)
 _RESERVED = {word for phrases in _GRAMMAR for phrase in phrases for word in phrase.split()}
 _RESERVED -= {"no"}  # the name of a class in many tables
 
 _SPACE = re.compile(r"\s*")
 _SEPARATOR = re.compile(r"[^\S\n]*+(?:[,;\n](?:\s*+and\b)?|and\b)", re.IGNORECASE)
 _END = re.compile(r"\s*+\.?\s*+\Z")
-_SIGN = re.compile(r"->|%|≤|≥|≠|[<>=!]+")
+_SIGN = re.compile(r"->|%|≤|≥|≠|\+|[<>=!]+")
 _WORD = re.compile(r"([^\W\d]\w*)")
 _NEXT_WORD = re.compile(r"[\s-]++([^\W\d]\w*)")
 _CLASSES = re.compile(rf"\(\s*+({LABEL})\s*+(?:->\s*+({LABEL})\s*+)?\)")
@@ -118,15 +125,22 @@ _MAX_TOKEN = 60  # characters that a message quotes
 _MAX_DIGITS = 100  # of a number: more than any count, and few enough for a float
 
 
-def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound, tuple[int, int]]]:
-    """Parse a text bound by bound, each with its span in the text; errors show the examples."""
+def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound | Goal, tuple[int, int]]]:
+    """Parse a text bound by bound, each with its span in the text, and then the goal if any."""
     scanner, n = _Scanner(text, examples), 0
     while True:
         start, n = scanner.next_start(), n + 1
         if n > MAX_BOUNDS:
             raise too_many_bounds(f"more than {MAX_BOUNDS}", n)
-        bound = _parse_bound(scanner)
-        yield bound, (start, scanner.position)
+        if scanner.take_phrase(_THEN) is None:
+            yield _parse_bound(scanner), (start, scanner.position)
+            start = scanner.next_start()
+        else:
+            scanner.position = start
+        if scanner.take_phrase(_THEN) is not None:
+            yield _parse_goal(scanner), (start, scanner.position)
+            if not _END.match(text, scanner.position):
+                raise scanner.expected("the end; limits come before the objective")
         if _END.match(text, scanner.position):
             return
         separator = _SEPARATOR.match(text, scanner.position)
@@ -147,7 +161,8 @@ def parse_bounds(
     text: str, classes: Sequence[Any] | None = None, positive: Any = None
 ) -> Iterator[Bound]:
     """Parse a text bound by bound, and do not check that they can hold together."""
-    return (bound for bound, _ in parse(text, make_examples(classes, positive)))
+    found = parse(text, make_examples(classes, positive))
+    return (bound for bound, _ in found if isinstance(bound, Bound))
 
 
 def make_examples(classes: Sequence[Any] | None, positive: Any = None) -> list[str]:
@@ -259,6 +274,41 @@ def _parse_bound(scanner: _Scanner) -> Bound:
         else:
             raise scanner.expected(_A_NUMBER if comparison else "<= or >=")
     return _make_bound(scanner.text, *quantity, comparison, limit)
+
+
+def _parse_goal(scanner: _Scanner) -> Goal:
+    """Parse "fewest errors", "fewest other errors" or "lowest cost of fp + 20 fn"."""
+    is_cost = scanner.take_phrase(_COST) is not None
+    if is_cost and _END.match(scanner.text, scanner.position):
+        start = scanner.next_start()
+        message = "write the cost of each error after this, as in lowest cost of fp + 20 fn"
+        raise scanner.error((start - 1, start), message)
+    if is_cost:
+        scanner.take_phrase(_OF)
+    elif scanner.take_phrase(_FEWEST) is None:
+        raise scanner.expected("fewest errors, or lowest cost of fp + 20 fn")
+    elif scanner.take_phrase(_OTHER) is not None:
+        return Goal(outside=True)
+    outside = not is_cost and scanner.take_phrase(_OUTSIDE) is not None
+    terms = [_parse_term(scanner)]
+    while scanner.take_phrase(_PLUS) is not None:
+        terms.append(_parse_term(scanner))
+    return Goal(tuple(terms), outside)
+
+
+def _parse_term(scanner: _Scanner) -> Term:
+    """Parse "20 fn": a quantity that counts samples, after its cost if it has one."""
+    cost, start = _take_limit(scanner), scanner.next_start()
+    pair = _take_pair(scanner)
+    quantity, labels = (
+        (_Quantity("errors"), pair) if pair else _parse_quantity(scanner, only_number=False)
+    )
+    span = (start, scanner.position)
+    if quantity.is_rate or quantity.is_complement or quantity.word == "correct":
+        raise scanner.error(span, "an objective counts errors: write fp, fn, errors or rejected")
+    if cost is not None and (cost.is_percent or cost.value == 0):
+        raise scanner.error(cost.span, "a cost is a number above 0")
+    return Term(quantity.word, labels, Fraction(1) if cost is None else cost.value)
 
 
 def _take_comparison(scanner: _Scanner) -> _Comparison | None:

@@ -3,8 +3,9 @@
 Every bound of a preference is linear in the counts of the confusion matrix
 (:mod:`margrave.confusion`), so one sweep evaluates it at all thresholds of a score: as the offset
 of one class grows, samples join that class one by one, and each sample changes the sums that the
-bounds limit. Among predictions that are equally near to the preference, those with the fewest
-errors in total are the best, then those with the fewest rejected samples.
+bounds limit. Among predictions that are equally near to the preference, those that predict every
+class are the best; then those with the fewest errors that no bound limits, or another goal of the
+preference; then those with the fewest errors in total; then those with the fewest rejected samples.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from numpy.typing import NDArray
 from margrave._typing import Floats
 from margrave.confusion._bounds import Bound
 from margrave.confusion._confusion import Confusion
+from margrave.confusion._goal import Goal, unlimited_errors
 from margrave.confusion._tally import are_separated
 
 _DIGITS = 9
 # With more than two classes, by how much the offset of one class is larger where a search starts.
 _STEPS = (1.0, 3.0)
+_LEVELS = ((1500, 99), (5000, 5))
+_KEPT = (99, 4, 2)
 
 
 class HasBounds(Protocol):
@@ -33,6 +37,10 @@ class HasBounds(Protocol):
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
         """The bounds, with the implied ones."""
+
+    @property
+    def then(self) -> Goal | None:
+        """What to minimise; None is the errors that no bound limits."""
 
 
 class ObjectiveValue(NamedTuple):
@@ -45,6 +53,10 @@ class ObjectiveValue(NamedTuple):
         for a balanced objective, the most samples by which any bound is missed; else 0.
     shortfall : float
         Samples by which the bounds are missed, summed; 0 when the preference is met.
+    unpredicted : int
+        Classes that are never predicted.
+    goal : float
+        Errors that no bound limits, or what the preference says to minimise.
     errors : int
         Misclassified samples. A rejected sample is not an error.
     n_rejected : int
@@ -53,6 +65,8 @@ class ObjectiveValue(NamedTuple):
 
     priority: float
     shortfall: float
+    unpredicted: int
+    goal: float
     errors: int
     n_rejected: int
 
@@ -77,7 +91,7 @@ class Objective:
 
     Attributes
     ----------
-    preference : Preference, or any object with ``all_bounds``
+    preference : Preference, or any object with ``all_bounds`` and ``then``
         The preference to meet.
     codes : ndarray of shape (n,)
         Positions of the true classes in ``classes``.
@@ -100,6 +114,7 @@ class Objective:
     counts: NDArray[np.int64] | None = None
     first: tuple[Bound, ...] = ()
     balanced: bool = False
+    costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
 
@@ -110,9 +125,16 @@ class Objective:
         errors = ~np.eye(k, k + 1, dtype=bool) & ~rejected
         bounds = tuple(self.preference.all_bounds)
         masks = [mask for bound in bounds for mask in bound.cells(empty)]
-        # What one sample of a cell adds to each sum: the amount and the base of each bound, the
-        # errors and the rejected samples.
-        parts = np.stack([*masks, errors, rejected]).astype(np.float64)
+        then = self.preference.then
+        if then is None or not then.terms:
+            costs = unlimited_errors(bounds, empty).astype(np.float64)
+        else:
+            costs = then.costs(empty)
+        columns = [np.broadcast_to(np.arange(k + 1) == c, (k, k + 1)) for c in range(k)]
+        # What one sample of a cell adds to each sum: the predictions of each class, the amount and
+        # the base of each bound, the goal, the errors and the rejected samples.
+        parts = np.stack([*columns, *masks, costs, errors, rejected]).astype(np.float64)
+        object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_parts", parts)
 
@@ -135,8 +157,15 @@ class Objective:
     def evaluate(self, predictions: NDArray[np.intp]) -> ObjectiveValue:
         """Evaluate predicted codes, -1 for rejected samples."""
         values = self.evaluate_counts(self.matrix(predictions).counts[None])
-        priority, shortfall, errors, n_rejected = (value[0] for value in values)
-        return ObjectiveValue(float(priority), float(shortfall), int(errors), int(n_rejected))
+        priority, shortfall, unpredicted, goal, errors, n_rejected = (value[0] for value in values)
+        return ObjectiveValue(
+            float(priority),
+            float(shortfall),
+            int(unpredicted),
+            float(goal),
+            int(errors),
+            int(n_rejected),
+        )
 
     def beats(
         self,
@@ -144,21 +173,21 @@ class Objective:
         others: NDArray[np.intp],
         standard_errors: float = 2.0,
     ) -> bool:
-        """Whether predictions have a smaller shortfall than others, or clearly fewer errors.
+        """Whether predictions are nearer to the preference, or clearly better by the goal.
 
-        Of many models the best one on these samples is often the best only by chance. So its errors
-        have to be fewer by some standard errors of the difference, as in McNemar's test: if both
-        are equally good, an error of only one of the two is equally likely to be either's.
+        Of many models the best one on these samples is often the best only by chance. So it has to
+        be better by some standard errors of the difference, as in McNemar's test: if both are
+        equally good, an error of only one of the two is equally likely to be either's.
         """
         one, other = self.evaluate(predictions), self.evaluate(others)
-        if one[:2] != other[:2]:
-            return one[:2] < other[:2]
-        before, after = ((made >= 0) & (made != self.codes) for made in (others, predictions))
+        if one[:3] != other[:3]:
+            return one[:3] < other[:3]
+        gains = self.costs[self.codes, others] - self.costs[self.codes, predictions]
         size = 1 if self.counts is None else self.counts
-        fewer, more = (int((only * size).sum()) for only in (before & ~after, after & ~before))
-        return fewer > more and (fewer - more) ** 2 > standard_errors**2 * (fewer + more)
+        gain = float((size * gains).sum())
+        return gain > 0 and gain**2 > standard_errors**2 * float((size * gains**2).sum())
 
-    def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, ...]:
+    def evaluate_counts(self, counts: NDArray[np.int64] | Floats) -> tuple[Floats, ...]:
         """Compute the values of a stack of matrices, in the order of `ObjectiveValue`.
 
         Parameters
@@ -166,11 +195,13 @@ class Objective:
         counts : ndarray of shape (m, k, k) or (m, k, k + 1)
             The last of k + 1 columns counts rejected samples.
         """
-        parts = self._parts[:, :, : counts.shape[2]].reshape(len(self._parts), -1)
-        return self._evaluate_sums([*(parts @ counts.reshape(len(counts), -1).T)])
+        parts = self._parts[self.k :, :, : counts.shape[2]].reshape(len(self._parts) - self.k, -1)
+        values = self._evaluate_sums([*(parts @ counts.reshape(len(counts), -1).T)])
+        unpredicted = (counts[:, :, : self.k].sum(axis=1) == 0).sum(axis=1)
+        return *values[:2], unpredicted, *values[2:]
 
     def _evaluate_sums(self, sums: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Compute the values from the sums of each of the parts."""
+        """Compute the values from the sums of the other parts, without the unpredicted classes."""
         priority, shortfall = np.zeros(len(sums[0])), np.zeros(len(sums[0]))
         for bound, amount, base in zip(self._bounds, sums[::2], sums[1::2], strict=False):
             p, q = bound.limit.numerator, bound.limit.denominator
@@ -187,7 +218,7 @@ class Objective:
                 priority = np.maximum(priority, missed)
         # Rounded, so that they do not depend on the order of summation.
         priority, shortfall = np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
-        return priority, shortfall, sums[-2], sums[-1]
+        return priority, shortfall, np.round(sums[-3], _DIGITS), sums[-2], sums[-1]
 
     def best_offsets(
         self, scores: Floats, starts: Iterable[Floats] | None = None
@@ -211,21 +242,34 @@ class Objective:
         offset : ndarray of shape (k,)
         value : ObjectiveValue
         """
-        singly = [(1, None)] if self.k == 2 else [(c, None) for c in range(self.k)]
-        best = self._descend(scores, np.zeros(self.k), singly)
         if self.k == 2:
-            return best
-        further = [step * row for row in np.eye(self.k) for step in _STEPS]
-        ends = {best[1]: best}
-        for start in further if starts is None else starts:
-            end = self._descend(scores, start - start.mean(), singly)
-            ends.setdefault(end[1], end)
-        if starts is None:
-            directions = [*combinations(range(self.k), 2), *singly]
-            found = [self._descend(scores, offset, directions) for offset, _ in ends.values()]
-        else:
-            found = list(ends.values())
-        return min(found, key=lambda end: end[1])
+            return self._descend(scores, np.zeros(2), [(1, None)])
+        singly = [(c, None) for c in range(self.k)]
+        if starts is not None:
+            wide = [np.zeros(self.k), *(start - start.mean() for start in starts)]
+            return min((self._descend(scores, one, singly) for one in wide), key=_value)
+        # Of many samples, a part of each class finds the offsets that more and more then improve.
+        steps = [np.zeros(self.k), *(step * row for row in np.eye(self.k) for step in _STEPS)]
+        wide = [step - step.mean() for step in steps]
+        both = [*combinations(range(self.k), 2), *singly]
+        levels = [level for level in _LEVELS if level[0] < len(scores) / 2]
+        for size, kept in [*levels, (len(scores), _KEPT[len(levels)])]:
+            at, objective = self._sample(size) if size < len(scores) else (slice(None), self)
+            own = scores[at]
+            ends = {end[1]: end for one in wide if (end := objective._descend(own, one, singly))}
+            best = sorted(ends.values(), key=_value)[:kept]
+            found = sorted((objective._descend(own, one, both) for one, _ in best), key=_value)
+            wide = [offset for offset, _ in found]
+        return found[0]
+
+    def _sample(self, size: int) -> tuple[NDArray[np.intp], Objective]:
+        """Return positions of about so many entries, and the objective in which they are all."""
+        step = -(-len(self.codes) // size)
+        at = np.argsort(self.codes, kind="stable")[::step]
+        sizes = np.bincount(self.codes, self.counts, self.k)
+        drawn = np.bincount(self.codes[at], minlength=self.k)
+        counts = np.round(sizes / np.maximum(drawn, 1)).astype(np.int64)[self.codes[at]]
+        return at, replace(self, codes=self.codes[at], counts=counts)
 
     def _descend(
         self, scores: Floats, offset: Floats, directions: Sequence[tuple[int, int | None]]
@@ -268,22 +312,40 @@ class Objective:
             other = np.where(directly, down, other)
             changes = np.concatenate([down * self.k + other, other * self.k + up])
             first, entry = np.full(len(rows), down), np.concatenate([rows, rows])
-        order = np.argsort(at, kind="stable")
+        order = np.argsort(at)  # equal values change together, so their order does not matter
         at, entry = at[order], entry[order]
         thresholds = np.flatnonzero(np.concatenate([[True], are_separated(at), [True]]))
         moves = np.concatenate([[at[0] - 1], (at[1:] + at[:-1]) / 2, [at[-1] + 1]])[thresholds]
         cells = np.bincount(self.codes * self.k + first, self.counts, self.k**2)
-        changes = self.codes[entry] * self.k**2 + changes[order]
-        size = 1 if self.counts is None else self.counts[entry]
-        sums = []
-        for part in self._parts[:, :, : self.k]:
-            start, change = part.ravel() @ cells, (part[:, None, :] - part[:, :, None]).ravel()
-            if change.any():
-                steps = np.concatenate([[start], change[changes] * size])
-                sums.append(steps.cumsum()[thresholds])
-            else:  # a sum over whole rows, such as the base of a rate
-                sums.append(np.full(len(moves), start))
-        return float(moves[smallest(*self._evaluate_sums(sums), np.abs(moves))])
+        moved, size = self.codes[entry] * self.k**2 + changes[order], None
+        if self.counts is not None:
+            size = self.counts[entry].astype(np.float64)
+        parts = self._parts[:, :, : self.k]
+        change = (parts[:, :, None, :] - parts[:, :, :, None]).reshape(len(parts), -1)
+
+        def sums(some: slice) -> list[Floats]:
+            """Sum some of the parts up to each threshold."""
+            found = []
+            for part, own in zip(parts[some], change[some], strict=True):
+                total = np.full(len(moves), part.ravel() @ cells)
+                if own.any():  # else a sum over whole rows, such as the base of a rate
+                    steps = own.take(moved) if size is None else own.take(moved) * size
+                    total[1:] += steps.cumsum().take(thresholds[1:] - 1)
+                found.append(total)
+            return found
+
+        values = self._evaluate_sums(sums(slice(self.k, None)))
+        best = smallest(*values, np.abs(moves))
+        end = thresholds[best]
+        done = np.bincount(moved[:end], None if size is None else size[:end], self.k**3)
+        if ((change[: self.k] @ done + parts[: self.k].reshape(self.k, -1) @ cells) == 0).any():
+            unpredicted = np.sum([column == 0 for column in sums(slice(self.k))], axis=0)
+            best = smallest(*values[:2], unpredicted, *values[2:], np.abs(moves))
+        return float(moves[best])
+
+
+def _value(end: tuple[Floats, ObjectiveValue]) -> ObjectiveValue:
+    return end[1]
 
 
 def smallest(*keys: NDArray[Any]) -> int:

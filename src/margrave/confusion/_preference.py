@@ -12,6 +12,7 @@ from margrave._json import SCHEMA_VERSION
 from margrave._messages import name_class
 from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bounds
 from margrave.confusion._clash import UnknownMatrix, find_conflict, is_feasible
+from margrave.confusion._goal import Goal, unlimited_errors
 from margrave.confusion._grammar import (
     MAX_BOUNDS,
     make_examples,
@@ -29,6 +30,10 @@ _Parsed = tuple[str, Bound, tuple[int, int]]
 @dataclass(frozen=True)
 class Preference:
     """The errors that a user can tolerate, as bounds on a confusion matrix.
+
+    A limit is an allowance: among the decisions that meet it, the one with the fewest errors that
+    are *not* limited is the best. ``"fp <= 2%"`` means that, then, as few positives as possible
+    should be missed. A text can state another objective: ``"fp <= 2%, then fewest errors"``.
 
     Parameters
     ----------
@@ -71,6 +76,7 @@ class Preference:
     """
 
     bounds: tuple[Bound, ...] = field(init=False)
+    then: Goal | None = field(init=False)
 
     def __init__(
         self,
@@ -88,23 +94,42 @@ class Preference:
         examples = make_examples(classes, positive)
         parsed: list[_Parsed] = []
         bounds: list[Bound] = []
+        goals: list[Goal] = []
         for preference in preferences:
             if isinstance(preference, str):
-                found = list(parse(preference, examples))
-                parsed += [(preference, *one) for one in found]
-                bounds += [bound for bound, _ in found]
+                for found, span in parse(preference, examples):
+                    if isinstance(found, Goal):
+                        goals.append(found)
+                    else:
+                        parsed.append((preference, found, span))
+                        bounds.append(found)
             else:
                 bounds += preference.bounds
-        self._set_bounds(bounds, parsed)
+                goals += [] if preference.then is None else [preference.then]
+        if not bounds:
+            raise PreferenceError(
+                f"'then {goals[0]}' needs a limit before it, such as 'fp <= 5'.",
+                code="no_preference",
+            )
+        if len(set(goals)) > 1:
+            stated = list(dict.fromkeys(map(str, goals)))
+            raise PreferenceError(
+                f"A preference has one objective; got {' and '.join(map(repr, stated))}.",
+                code="two_objectives",
+                objectives=stated,
+            )
+        self._set_bounds(bounds, parsed, goals[0] if goals else None)
 
     @classmethod
-    def of(cls, bounds: Iterable[Bound]) -> Preference:
+    def of(cls, bounds: Iterable[Bound], then: Goal | None = None) -> Preference:
         """Make a preference from bounds.
 
         Parameters
         ----------
         bounds : iterable of Bound
             At least one bound.
+        then : Goal, default=None
+            The objective; None is the fewest errors that no bound limits.
 
         Returns
         -------
@@ -114,12 +139,15 @@ class Preference:
         if not all(isinstance(bound, Bound) for bound in given):
             raise TypeError("Preference.of needs Bounds; Preference('fp <= 5') reads a text.")
         preference = object.__new__(cls)
-        preference._set_bounds(given, ())
+        preference._set_bounds(given, (), then)
         return preference
 
-    def _set_bounds(self, bounds: Sequence[Bound], parsed: Sequence[_Parsed]) -> None:
+    def _set_bounds(
+        self, bounds: Sequence[Bound], parsed: Sequence[_Parsed], then: Goal | None
+    ) -> None:
         """Set the bounds, each once, if they can hold together."""
         object.__setattr__(self, "bounds", tuple(dict.fromkeys(bounds)))
+        object.__setattr__(self, "then", then)
         if len(self.bounds) > MAX_BOUNDS:
             raise too_many_bounds(f"{len(self.bounds):,}", len(self.bounds))
         matrices = UnknownMatrix.all_of(self.bounds)
@@ -131,8 +159,32 @@ class Preference:
         """The bounds, and those on rejected samples that they imply."""
         return (*self.bounds, *implied_bounds(self.bounds))
 
+    @property
+    def limits(self) -> Preference:
+        """The bounds without the objective: what a guarantee is about."""
+        return self if self.then is None else Preference.of(self.bounds)
+
+    def goal(self, confusion: Matrix) -> Goal:
+        """Give the objective: what to minimise among the decisions that meet the bounds.
+
+        Parameters
+        ----------
+        confusion : Confusion
+            A matrix with the classes.
+
+        Returns
+        -------
+        Goal
+            The objective that is stated; else the fewest errors that no bound limits or, if the
+            bounds limit all errors, the fewest errors in total.
+        """
+        if self.then is not None and self.then.terms:
+            return self.then
+        return Goal.of_cells(unlimited_errors(self.bounds, confusion), confusion)
+
     def __str__(self) -> str:
-        return ", ".join(map(str, self.bounds))
+        then = [] if self.then is None else [f"then {self.then}"]
+        return ", ".join([*map(str, self.bounds), *then])
 
     def __repr__(self) -> str:
         return f"Preference({str(self)!r})"
@@ -143,9 +195,10 @@ class Preference:
         Returns
         -------
         dict
-            With the keys ``schema_version``; ``text``, the preference as it is written; and
-            ``bounds``, a dictionary for each bound with the keys text, word, labels, at_most, limit
-            (the count, or the fraction) and is_fraction.
+            With the keys ``schema_version``; ``text``, the preference as it is written; ``then``,
+            the objective that it states, a text or None; and ``bounds``, a dictionary for each
+            bound with the keys text, word, labels, at_most, limit (the count, or the fraction) and
+            is_fraction.
 
         Examples
         --------
@@ -164,7 +217,12 @@ class Preference:
             }
             for bound in self.bounds
         ]
-        return {"schema_version": SCHEMA_VERSION, "text": str(self), "bounds": bounds}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "text": str(self),
+            "then": None if self.then is None else str(self.then),
+            "bounds": bounds,
+        }
 
     def __and__(self, other: Preference) -> Preference:
         """Join two preferences."""
@@ -239,7 +297,7 @@ class Preference:
         Preference('fp <= 1.792%, recall(spam) >= 90%')
         """
         stated = [_replace_count(bound, confusion) for bound in self.bounds]
-        return Preference.of([*stated, *self._limits_of_others(confusion)])
+        return Preference.of([*stated, *self._limits_of_others(confusion)], self.then)
 
     def _limits_of_others(self, confusion: Matrix) -> list[Bound]:
         """State implied limits on rejected samples, as rates of each class that they are about."""
@@ -262,6 +320,10 @@ class Preference:
     def keeping(self, before: Preference | None, confusion: Matrix) -> Preference:
         """Add the bounds of an earlier preference whose word and classes this one does not mention.
 
+        An objective that this preference states replaces the earlier one. Otherwise the earlier one
+        is kept, unless the earlier bounds limit no errors: so a further limit that is already met
+        changes nothing.
+
         Parameters
         ----------
         before : Preference or None
@@ -279,14 +341,22 @@ class Preference:
         >>> matrix = Confusion([[270, 9], [20, 160]], classes=["ham", "spam"])
         >>> Preference("fp <= 3").keeping(Preference("fp <= 5, fn <= 20"), matrix)
         Preference('fn <= 20, fp <= 3')
+        >>> Preference("fn <= 20").keeping(Preference("fp <= 5"), matrix)
+        Preference('fp <= 5, fn <= 20, then fewest fn')
         """
         if before is None:
-            return self
+            return self.limits if self.then == Goal(outside=True) else self
         if not isinstance(before, Preference):
             raise TypeError(f"Preference.keeping needs a Preference or None; got {before!r}.")
         own = {bound.subject(confusion) for bound in self.bounds}
         kept = [bound for bound in before.bounds if bound.subject(confusion) not in own]
-        return Preference.of([*kept, *self.bounds])
+        joined = Preference.of([*kept, *self.bounds])
+        stated = self if self.then is not None else before
+        limits_errors = any(bound.limited_errors(confusion).any() for bound in stated.bounds)
+        if stated.then is None and not limits_errors:
+            return joined
+        goal = stated.goal(confusion)
+        return joined if goal == joined.goal(confusion) else Preference.of(joined.bounds, goal)
 
     def check_counts(self, confusion: Matrix) -> None:
         """Check as :meth:`check` does, and that no count exceeds the number of samples.
@@ -327,6 +397,7 @@ class Preference:
             If a class is unknown, or no matrix with these class sizes meets all bounds; the
             message lists bounds that cannot hold together.
         """
+        self.goal(confusion).costs(confusion)  # its classes are known
         sizes = confusion.counts.sum(axis=1)
         conflict = find_conflict(self.all_bounds, confusion, sizes)
         if conflict:

@@ -279,6 +279,7 @@ class LocalBounds:
     """Bounds at a node. They cannot contradict each other, so they need not be a Preference."""
 
     all_bounds: tuple[Bound, ...]
+    then: None = None
 
 
 class LocalTargets:

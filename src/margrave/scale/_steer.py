@@ -216,7 +216,7 @@ class TunedRows:
                 plan,
                 self.scores,
                 self.codes,
-                requested=str(wanted),
+                requested=str(wanted.limits),
                 strategy=reply.strategy,
                 tuning=reply.after,
                 confidence=confidence,

@@ -137,7 +137,7 @@ class Acceptances:
             use=lambda name: self.ledger.use(
                 rows,
                 name=name,
-                preference=str(wanted),
+                preference=str(wanted.limits),
                 delta=1 - confidence,
                 reserve=reserve,
             ),

@@ -129,7 +129,7 @@ class Guarantee:
     >>> guarantee.sentence
     'at most 30% of pos predicted neg'
     >>> guarantee.limit, round(guarantee.rate, 2)
-    (0.3, 0.22)
+    (0.3, 0.24)
     """
 
     bound: str
@@ -173,8 +173,8 @@ class Cell:
     >>> for cell in model.certificate_.cells:
     ...     if cell.true == "pos":
     ...         print(cell.predicted, cell.count, f"{cell.low:.1%} to {cell.high:.1%}")
-    neg 38 16.2% to 29.2%
-    pos 133 70.8% to 83.8%
+    neg 41 17.8% to 31.1%
+    pos 130 68.9% to 82.2%
     None 0 0.0% to 2.1%
     """
 
@@ -245,11 +245,13 @@ class Certificate:
     Attributes
     ----------
     preference : str
-        The guaranteed preference, in rates.
+        The guaranteed limits, in rates.
     requested : str
-        The preference that was requested on the tuning set.
+        The limits that were requested on the tuning set.
+    goal : str
+        What was minimised among the decisions that meet the limits.
     confidence : float
-        The probability with which all guarantees hold together.
+        1 minus the probability that a request ends in a certificate of which a guarantee is false.
     delta : float
         The part of ``1 - confidence`` that this certificate uses. The rest is reserved, or earlier
         certificates have used it.
@@ -292,15 +294,16 @@ class Certificate:
     >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0).fit(X, y)
     >>> certificate = model.certificate_
     >>> print(certificate.confidence, *certificate.guarantees)
-    0.95 at most 30% of pos predicted neg (38 of 171 in the certification set, 22.22%)
+    0.95 at most 30% of pos predicted neg (41 of 171 in the certification set, 23.98%)
     >>> print(certificate.confusion)
     pos is positive  predicted neg  predicted pos  rejected
     true neg                    34             16         0
-    true pos                    38            133         0
+    true pos                    41            130         0
     """
 
     preference: str
     requested: str
+    goal: str
     confidence: float
     delta: float
     number: int
@@ -317,6 +320,18 @@ class Certificate:
     start: Confusion | None = None
     earlier: tuple[Use, ...] = ()
     expected: ExpectedCertificate | None = None
+
+    @property
+    def meaning(self) -> str:
+        """What the guarantee is about, and what its confidence means.
+
+        The error probability is that of a request. Of the certificates that are issued, more may be
+        false: a request that the certification set does not support gets none.
+        """
+        return (
+            "Guaranteed for new samples drawn like the certification set, by a test that lets a "
+            f"false guarantee pass with a probability of at most {100 * (1 - self.confidence):.6g}%"
+        )
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -372,13 +387,14 @@ class Certificate:
         dict
             With the key ``schema_version`` and the attributes of the certificate by their names;
             ``guarantees``, ``cells`` and ``earlier`` are lists of dictionaries, the confusion
-            matrices are as in :meth:`margrave.Confusion.to_dict`, and ``remarks`` is a list of
-            texts.
+            matrices are as in :meth:`margrave.Confusion.to_dict`, ``meaning`` is a text and
+            ``remarks`` a list of texts.
         """
         return {
             "schema_version": SCHEMA_VERSION,
             "preference": self.preference,
             "requested": self.requested,
+            "goal": self.goal,
             "confidence": self.confidence,
             "delta": self.delta,
             "number": self.number,
@@ -394,14 +410,15 @@ class Certificate:
             "renews": self.renews or None,
             "start": None if self.start is None else self.start.to_dict(),
             "expected": None if self.expected is None else self.expected.to_dict(),
+            "meaning": self.meaning,
             "remarks": list(self.remarks),
         }
 
     def __str__(self) -> str:
         lines = [
-            f"With confidence {self.confidence:.9g}, on new samples drawn like the certification "
-            "set:",
+            f"{self.meaning}:",
             *(f"  {guarantee}" for guarantee in self.guarantees),
+            f"Among the decisions that meet this: {self.goal}.",
             f"Measured on the certification set, {self.confusion.n:,} samples that training and "
             "steering did not use; the certified decision was set on them (certificate "
             f"{self.number} on them, by {self.route}):",
@@ -441,7 +458,7 @@ class GuaranteeCheck:
     >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0)
     >>> (result,) = model.fit(X[:600], y[:600]).check(X[600:], y[600:]).guarantees
     >>> result.guarantee.bound, result.count, result.n, round(result.p, 2)
-    ('fn <= 30%', 12, 60, 0.97)
+    ('fn <= 30%', 13, 60, 0.94)
     >>> result.alarm, result.conclusive
     (False, True)
     """
@@ -476,7 +493,7 @@ class Check:
     >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0)
     >>> check = model.fit(X[:600], y[:600]).check(X[600:], y[600:])
     >>> print(check)
-    at most 30% of pos predicted neg: holds, as far as these samples show (12 of 60, p = 0.97)
+    at most 30% of pos predicted neg: holds, as far as these samples show (13 of 60, p = 0.94)
     >>> check.alarm
     False
     """

@@ -86,10 +86,10 @@ def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Cert
     part = plan.part(delta)
     if not found.certified[0]:
         raise GuaranteeError(
-            f"'{plan.preference}' cannot be guaranteed at confidence {1 - delta:.10g}: the rates "
-            f"of the {len(codes):,} samples of the certification set do not support it. Request "
-            "less strict limits, allow rejection (such as 'rejected <= 10%'), or use a larger "
-            "certification set.",
+            f"'{plan.preference.limits}' cannot be guaranteed at confidence {1 - delta:.10g}: the "
+            f"rates of the {len(codes):,} samples of the certification set do not support it. "
+            "Request less strict limits, allow rejection (such as 'rejected <= 10%'), or use a "
+            "larger certification set.",
             code="not_supported" if plan.path else "conflict",
             used_up=True,
             bounds=[str(bound) for bound in plan.preference.bounds],
@@ -234,8 +234,9 @@ def issue_certificate(
     used = certified.used
     matrix = plan.matrix(certified.decision.predict(scores[used]), codes[used])
     certificate = Certificate(
-        preference=str(plan.preference),
+        preference=str(plan.preference.limits),
         requested=requested,
+        goal=str(plan.preference.goal(matrix)),
         confidence=float(confidence),
         delta=float(delta),
         number=number,
@@ -284,9 +285,10 @@ def _check_contents(plan: Plan, sizes: Ints) -> None:
     wanted = plan.preference
     if all(is_trivial(float(bound.limit), bound.at_most) for bound in wanted.bounds):
         raise GuaranteeError(
-            f"'{wanted}' guarantees nothing: every model meets it. Request a stricter limit.",
+            f"'{wanted.limits}' guarantees nothing: every model meets it. Request a stricter "
+            "limit.",
             code="trivial",
-            preference=str(wanted),
+            preference=str(wanted.limits),
         )
 
 
@@ -375,9 +377,10 @@ class Prospect:
         nearest = expected.nearest
         offer = "" if nearest is None else f" The nearest limits that can be: '{nearest}'."
         raise GuaranteeError(
-            f"'{self.plan.preference}' cannot be guaranteed at confidence {1 - delta:.10g} on the "
-            f"{self.sizes.sum():,} samples of the certification set: if they are like the tuning "
-            f"set, their rates will not support it.{offer} The certification set was not used.",
+            f"'{self.plan.preference.limits}' cannot be guaranteed at confidence {1 - delta:.10g} "
+            f"on the {self.sizes.sum():,} samples of the certification set: if they are like the "
+            f"tuning set, their rates will not support it.{offer} The certification set was not "
+            "used.",
             code="not_supported",
             bounds=[str(bound) for bound in self.plan.preference.bounds],
             confidence=1 - delta,
@@ -553,7 +556,7 @@ def certify(
             plan,
             scores,
             codes,
-            requested=str(wanted),
+            requested=str(wanted.limits),
             strategy=candidate.strategy,
             tuning=data.matrix(candidate.predictions),
             confidence=confidence,
@@ -579,7 +582,7 @@ def name_request(plan: Plan, scores: Floats, codes: Codes, confidence: float) ->
     """
     samples = fingerprint(scores, codes)
     positive = None if plan.positive is None else plan.classes.index(plan.positive)
-    wanted = (str(plan.preference), positive, round(confidence, 9))
+    wanted = (str(plan.preference.limits), positive, round(confidence, 9))
     decisions = plan.path or ((plan.decision,) if plan.may_reject else ())
     tests = [_round_like(_numbers(one), scores).tolist() for one in decisions]
     return str(joblib.hash((samples, *wanted, tests)))

@@ -56,6 +56,9 @@ from margrave.steer._table_split import check_positive, split_table
 from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
+NOTHING_CHANGES = (
+    "Nothing changes: the current step has this preference, and no better model was found."
+)
 
 
 @dataclass
@@ -737,6 +740,7 @@ class Dialog(Saved):
     def check_request(
         self,
         *wants: Preference | str,
+        then: str | None = None,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
         at: int | None = None,
@@ -745,7 +749,7 @@ class Dialog(Saved):
 
         Parameters
         ----------
-        *wants, keep, strategies, at
+        *wants, then, keep, strategies, at
             As in :meth:`prefer`.
 
         Returns
@@ -759,7 +763,7 @@ class Dialog(Saved):
             As :meth:`prefer` raises them.
         """
         get_strategies(strategies, "Dialog.prefer")
-        return self._wanted(wants, keep, self._history.replies[self._step(at)])
+        return self._wanted(wants, then, keep, self._history.replies[self._step(at)])
 
     def _step(self, at: int | None) -> int:
         """Return the number of the step at which a request is made."""
@@ -768,6 +772,7 @@ class Dialog(Saved):
     def prefer(
         self,
         *wants: Preference | str,
+        then: str | None = None,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
         at: int | None = None,
@@ -776,20 +781,28 @@ class Dialog(Saved):
     ) -> Reply:
         """Request a confusion matrix that meets a preference.
 
-        Each strategy proposes candidates. Among those that meet the preference, the reply is the
-        one with the fewest errors in total, then the fewest rejected samples. A candidate of a
-        slow strategy ("retune") replaces the best fast one only if it has fewer errors
-        by two standard errors of the difference. If no candidate meets the preference, the reply
-        is the nearest one.
+        A limit is an allowance. Among the candidates that meet the preference, the reply is the one
+        with the fewest errors that no limit counts, unless `then` states another goal; then the
+        one with the fewest errors in total, then the fewest rejected samples. A candidate that
+        never predicts a class is chosen only if no other meets the preference. If none meets it,
+        the reply is the nearest one: it misses the limits by the fewest samples in total.
+
+        A candidate of a slow strategy ("retune") replaces the best fast one only if it is better
+        by two standard errors of the difference.
 
         Parameters
         ----------
         *wants : str or Preference
             The errors that you can tolerate, such as ``"fp <= 5"`` or
             ``dialog.confusion.edit(...)``.
+        then : str, default=None
+            What to minimise among the decisions that meet the limits: ``"fewest errors"`` in total,
+            ``"fewest fn"``, ``"lowest cost of fp + 20 fn"``, or ``"fewest other errors"``, the
+            errors that `wants` does not limit. None is what `wants` states; else the goal of the
+            current step, if its limits are kept; else the fewest other errors.
         keep : bool, default=False
-            Whether the preference of the current step still holds, except for the quantities that
-            `wants` limits. If the limits cannot be met together, those that are kept have priority.
+            Whether the limits and the goal of the current step still hold, except for the
+            quantities that `wants` limits.
         strategies : list of str or Strategy, default=None
             Strategies to try: "move", "reject", "retune", or your own. None tries "move" and
             "reject". "retune" is slow and seldom reaches more.
@@ -805,7 +818,8 @@ class Dialog(Saved):
         Returns
         -------
         Reply
-            The best reply, which is the new current step.
+            The best reply, which is the new current step. If neither the preference nor the model
+            changes, no step is added, and ``note`` says so.
 
         Raises
         ------
@@ -827,16 +841,20 @@ class Dialog(Saved):
         True
         >>> reply = dialog.prefer("fn <= 10%", keep=True, strategies=["move"])
         >>> print(reply.preference)
-        fp <= 10%, fn <= 10%
+        fp <= 10%, fn <= 10%, then fewest fn
         >>> reply.met, str(reply.binding)
         (False, 'fn <= 10%')
         """
         n_before = len(self.history)
-        replies = self.replies(*wants, keep=keep, strategies=strategies, at=at, stop=stop)
+        replies = self.replies(
+            *wants, then=then, keep=keep, strategies=strategies, at=at, stop=stop
+        )
         try:
             for reply in replies:
                 if callback is not None and callback(reply):
                     break
+                if reply.final and reply.note is not None:
+                    return reply  # nothing changes
         except KeyboardInterrupt:
             replies.close()
             if len(self.history) == n_before:
@@ -848,6 +866,7 @@ class Dialog(Saved):
     def replies(
         self,
         *wants: Preference | str,
+        then: str | None = None,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
         at: int | None = None,
@@ -860,7 +879,7 @@ class Dialog(Saved):
 
         Parameters
         ----------
-        *wants, keep, strategies, at, stop
+        *wants, then, keep, strategies, at, stop
             As in :meth:`prefer`.
 
         Yields
@@ -869,10 +888,16 @@ class Dialog(Saved):
             The best reply so far.
         """
         parent = self._step(at)
-        search = self._search(wants, keep, strategies, parent, stop)
-        return self._search_replies(search, parent, self._history.replies[parent].after)
+        search = self._search(wants, then, keep, strategies, parent, stop)
+        return self._search_replies(search, parent)
 
-    def preview(self, *wants: Preference | str, keep: bool = False, at: int | None = None) -> Reply:
+    def preview(
+        self,
+        *wants: Preference | str,
+        then: str | None = None,
+        keep: bool = False,
+        at: int | None = None,
+    ) -> Reply:
         """Compute the reply to a request without adding a step to the history.
 
         The strategies are those that :meth:`prefer` tries by default, "move" and "reject", so a
@@ -880,7 +905,7 @@ class Dialog(Saved):
 
         Parameters
         ----------
-        *wants, keep, at
+        *wants, then, keep, at
             As in :meth:`prefer`.
 
         Returns
@@ -907,12 +932,13 @@ class Dialog(Saved):
         """
         parent = self._step(at)
         current = self._history.replies[parent]
-        search = self._search(wants, keep, None, parent)
-        return self._make_reply(search, current.after, next(search.run()))
+        search = self._search(wants, then, keep, None, parent)
+        return self._make_reply(search, current, next(search.run()))
 
     def _search(
         self,
         wants: Sequence[Preference | str],
+        then: str | None,
         keep: bool,
         strategies: Sequence[str | Strategy] | None,
         parent: int,
@@ -920,55 +946,57 @@ class Dialog(Saved):
     ) -> Search:
         """Prepare the search of a request at a step."""
         allowed = get_strategies(strategies, "Dialog.prefer")
-        current = self._history.replies[parent]
-        preference = self._wanted(wants, keep, current)
-        before = current.preference if keep else None
-        kept = () if before is None else before.bounds
-        kept = tuple(bound for bound in preference.bounds if bound in kept)
-        data, known = self._base_data(parent), self._known(parent)
-        return Search(preference, data, known, allowed, stop, kept)
+        preference = self._wanted(wants, then, keep, self._history.replies[parent])
+        return Search(preference, self._base_data(parent), self._known(parent), allowed, stop)
 
-    def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
+    def _search_replies(self, search: Search, parent: int) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""
+        current = self._history.replies[parent]
         pending = False  # whether the last reply is not in the history yet
         try:
             for found in search.run():
-                reply = self._make_reply(search, before, found)
+                reply = self._make_reply(search, current, found)
                 pending = not found.final
-                if found.final:
+                if found.final and reply.note is not None:
+                    self._history.goto(parent)
+                elif found.final:
                     self._add_step(reply, parent)
                 yield reply
         except (GeneratorExit, KeyboardInterrupt):
             if pending:
                 best = search.found(final=True, cancelled=True)
-                self._add_step(self._make_reply(search, before, best), parent)
+                self._add_step(self._make_reply(search, current, best), parent)
             raise
 
-    def _make_reply(self, search: Search, before: Confusion, found: Found) -> Reply:
-        """Make the reply for the best candidate of a search."""
-        preference, after = search.wanted, self._data.matrix(found.candidate.predictions)
+    def _make_reply(self, search: Search, current: Reply, found: Found) -> Reply:
+        """Make the reply for the best candidate of a search, with a note if nothing changes."""
+        preference, candidate = search.wanted, found.candidate
+        after = self._data.matrix(candidate.predictions)
         met = preference.met(after)
         alternatives: tuple[Alternative, ...] = ()
         if found.final and not met:
             alternatives = find_alternatives(
-                search.objective, preference, found.candidate.scores, search.request.may_reject
+                search.objective, preference, candidate.scores, search.request.may_reject
             )
+        same = preference == current.preference and candidate.same_as(current.candidate)
         return Reply(
             preference,
             met,
-            before,
+            current.after,
             after,
-            found.candidate.strategy,
+            candidate.strategy,
             found.seconds,
             found.n_candidates,
             found.final,
             found.cancelled,
-            kept=search.kept,
+            NOTHING_CHANGES if same and found.final and not found.cancelled else None,
             alternatives=alternatives,
-            candidate=found.candidate,
+            candidate=candidate,
         )
 
-    def _wanted(self, wants: Sequence[Preference | str], keep: bool, current: Reply) -> Preference:
+    def _wanted(
+        self, wants: Sequence[Preference | str], then: str | None, keep: bool, current: Reply
+    ) -> Preference:
         """Parse the preference of a request, and check it against the tuning set."""
         if not wants:
             raise PreferenceError(
@@ -976,7 +1004,8 @@ class Dialog(Saved):
                 code="no_preference",
             )
         kept, matrix = current.preference if keep else None, current.after
-        preference = Preference(*wants, classes=matrix.classes, positive=matrix.positive)
+        stated = wants if then is None else (*wants, f"then {then}")
+        preference = Preference(*stated, classes=matrix.classes, positive=matrix.positive)
         preference = preference.keeping(kept, matrix)
         preference.check_counts(matrix)
         plan = self.plan()

@@ -240,7 +240,7 @@ def expect_certificate(
             )
         )
     return ExpectedCertificate(
-        preference=str(plan.preference),
+        preference=str(plan.preference.limits),
         confidence=float(confidence),
         delta=float(delta),
         route=plan.route,
@@ -303,7 +303,7 @@ def _loosen(
         rows = bound.cells(matrix)[1].any(axis=1)
         least = supported_rate(int(sizes[rows].sum()), part) / 100
         bounds.append(bound if forbids_rejecting(bound) else _loosen_bound(bound, factor, least))
-    return Preference.of(bounds)
+    return Preference.of(bounds, preference.then)
 
 
 def _loosen_bound(bound: Bound, factor: float, least: float) -> Bound:

@@ -6,31 +6,43 @@ There are two routes:
   ``alarms``, ``rejected``, ...). Each bound allows all positions of a threshold on one side of one
   of the scores. Of several bounds on the same side of the same threshold only the strictest can be
   violated first, so the error probability δ is divided between sides, not bounds. Rejecting is
-  tested with a part of its own. The decision is the nearest to a fixed one that is allowed.
+  tested with a part of its own, if at most one threshold is limited. The decision uses the whole
+  allowance if that is always better by the goal of the preference; else it is the nearest to a
+  fixed one that is allowed.
 - *A tested path*, for all preferences. Decisions that the tuning set determined are tested one
   after another until the first one fails (Learn then Test, Angelopoulos et al., 2021). A decision
   passes if every bound passes at the full δ. The tests need no correction for several bounds,
   because a false guarantee needs the violated bound itself to pass; nor for several decisions,
   because the first failure ends the path. Each decision is better than all before it on the tuning
-  set, so the last one that passes is certified.
+  set, by the goal of the preference, so the last one that passes is certified. The path goes on
+  where the tuning set exceeds a limit: the certification set may prove more.
 
 Where both are possible, certification is simulated on samples that are drawn from the tuning set,
-and the route with the better expected outcome is planned. Of the certification set, planning uses
+and the route that is better by the goal is planned. Of the certification set, planning uses
 the class sizes; if a bound counts samples of several classes together, the class sizes are part of
 what is tested, and planning uses only their sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from margrave._typing import Codes, Floats, Ints
-from margrave.confusion import Bound, Confusion, Objective, Preference, count_predictions
+from margrave.confusion import (
+    Bound,
+    Confusion,
+    Goal,
+    Objective,
+    Preference,
+    Tally,
+    count_predictions,
+)
 from margrave.steer._order_statistic import (
     REJECTING,
     Side,
@@ -50,10 +62,10 @@ from margrave.steer._thresholds import (
 )
 
 # The fractions of each limit that the offsets on a path may use on the tuning set.
-_FRACTIONS = tuple(np.linspace(1, 0, 21).round(3).tolist())
-# The number of thresholds for two classes on a path, without and with rejection, and of minimum
-# leads for more classes.
-_GRID, _BANDS, _LEADS = 101, 61, 21
+_FRACTIONS = tuple(np.linspace(1.4, 0, 29).round(3).tolist())
+# Thresholds on a path for two classes: quantiles of all scores, without and with rejection, and the
+# distinct scores nearest to the limit. The number of minimum leads for more classes.
+_QUANTILES, _BANDS, _NEAREST, _LEADS = 101, 61, 300, 21
 # Of a large tuning set, a simulation uses so many samples.
 _MOST_SAMPLES = 10_000
 N_DRAWS = 200
@@ -68,6 +80,7 @@ class TightenedBounds:
     """Stricter bounds that replace those of a preference in an objective."""
 
     all_bounds: tuple[Bound, ...]
+    then: Goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +96,8 @@ class Plan:
     positive : label or None
         The positive class.
     decision : Decision
-        A decision for the tuning set, which order statistics change as little as possible.
+        A decision for the tuning set. Order statistics change it as little as possible, if the goal
+        does not want the whole allowance.
     path : tuple of Decision
         The decisions to test one after another, the safest first; each is better on the tuning set
         than all before it. Empty for order statistics.
@@ -105,14 +119,15 @@ class Plan:
         return count_predictions(predictions, codes, self.classes, self.positive)
 
     @property
-    def _empty(self) -> Confusion:
+    def empty(self) -> Confusion:
+        """A matrix of the classes without samples."""
         k = len(self.classes)
         return Confusion(np.zeros((k, k + 1), dtype=int), self.classes, self.positive)
 
     @property
     def sides(self) -> list[Side]:
         """What each bound limits, for order statistics."""
-        return find_sides(self.preference, self._empty) or []
+        return find_sides(self.preference, self.empty) or []
 
     @property
     def may_reject(self) -> bool:
@@ -123,6 +138,13 @@ class Plan:
     def moving(self) -> set[int]:
         """The thresholds that order statistics set: 0 is the lower one, 1 the upper one."""
         return {side.threshold for side in self.sides} - {REJECTING}
+
+    @property
+    def toward(self) -> int:
+        """Where a threshold is best by the goal: -1 as low as allowed, 1 as high; 0 neither."""
+        costs = self.preference.goal(self.empty).costs(self.empty)
+        gains = costs[:, 0] - costs[:, 1]  # of predicting the second class instead of the first
+        return int((gains <= 0).all()) - int((gains >= 0).all())
 
     @property
     def n_parts(self) -> int:
@@ -140,7 +162,7 @@ class Plan:
 
     def cells(self) -> list[tuple[Bound, NDArray[np.bool_], NDArray[np.bool_]]]:
         """Return each bound, the cells that it limits and the cells of its base."""
-        return [(bound, *bound.cells(self._empty)) for bound in self.preference.all_bounds]
+        return [(bound, *bound.cells(self.empty)) for bound in self.preference.all_bounds]
 
     def limited_sizes(self, sizes: Ints, delta: float) -> list[tuple[NDArray[np.bool_], int]]:
         """Return how many samples of some classes to use, where fewer than all of them are better.
@@ -180,6 +202,21 @@ class Draws:
     def of(cls, scores: Floats, codes: Codes) -> Draws:
         """Make a single set, of all samples."""
         return cls(scores, codes, np.ones((1, len(codes))))
+
+    def tabulate_bands(self) -> Callable[[Threshold], Floats]:
+        """Return a fast function that counts the predictions of thresholds for two classes."""
+        order = np.argsort(self.scores, kind="stable")
+        ordered, n = self.scores[order], len(order)
+        under = np.zeros((len(self.counts), 2, n + 1))
+        for c in range(2):
+            under[:, c, 1:] = np.cumsum(self.counts[:, order] * (self.codes[order] == c), axis=1)
+
+        def tabulate(decision: Threshold) -> Floats:
+            low, high = np.searchsorted(ordered, [decision.low, decision.high], "right")
+            below, upto = under[:, :, low], under[:, :, high]
+            return np.stack([below, under[:, :, n] - upto, upto - below], axis=2)
+
+        return tabulate
 
     def tabulate(self, predictions: Codes, k: int) -> Floats:
         """Count predictions, equal in all sets or a row for each, in matrices (k, k + 1)."""
@@ -283,12 +320,12 @@ class Outcomes:
         right = self.rates[:, np.arange(k), np.arange(k)].mean(axis=1)
         return float(np.where(self.certified, right, 0.0).mean())
 
-    @property
-    def value(self) -> float:
-        """The mean over classes of the proportion without an error; 0 without a certificate."""
-        k = self.matrices.shape[1]
-        right_or_rejected = self.rates[:, np.arange(k), np.arange(k)] + self.rates[:, :, -1]
-        return float(np.where(self.certified, right_or_rejected.mean(axis=1), 0.0).mean())
+    def value(self, plan: Plan) -> float:
+        """The mean of the fraction of the largest cost that is avoided; 0 without a certificate."""
+        costs = plan.preference.goal(plan.empty).costs(plan.empty)
+        largest = (self.matrices.sum(axis=2) * costs.max(axis=1)).sum(axis=1)
+        avoided = 1 - (self.matrices * costs).sum(axis=(1, 2)) / np.maximum(largest, 1e-12)
+        return float(np.where(self.certified, avoided, 0.0).mean())
 
 
 def certify_draws(plan: Plan, draws: Draws, delta: float) -> Outcomes:
@@ -311,9 +348,13 @@ def _test_path(plan: Plan, draws: Draws, delta: float) -> Outcomes:
     """Test the decisions one after another; take the last one before the first failure."""
     k, cells, n_draws = len(plan.classes), plan.cells(), len(draws.counts)
     passing, n_passed = np.ones(n_draws, dtype=bool), np.zeros(n_draws, dtype=np.int64)
+    tabulate = draws.tabulate_bands() if k == 2 else None
     matrices = draws.tabulate(plan.path[0].predict(draws.scores), k)
     for decision in plan.path:
-        found = draws.tabulate(decision.predict(draws.scores), k)
+        if tabulate is not None and isinstance(decision, Threshold):
+            found = tabulate(decision)
+        else:
+            found = draws.tabulate(decision.predict(draws.scores), k)
         passing = passing & (_p_values(cells, decision.rejects, found) <= delta)
         if not passing.any():
             break
@@ -342,10 +383,10 @@ def _p_values(
 
 
 def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
-    """Set the thresholds that are nearest to those of the plan, by order statistics.
+    """Set the thresholds that are best by the goal, or nearest to the plan's, by order statistics.
 
-    If both thresholds are set and too many samples may be rejected, there is no certificate. If
-    one is set, nothing is rejected then: :attr:`Plan.n_parts` accounts for this second decision.
+    If too many samples may be rejected, nothing is: :attr:`Plan.n_parts` accounts for this second
+    decision.
     """
     decision = plan.decision
     if not isinstance(decision, Threshold):
@@ -354,14 +395,15 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     # A single threshold has to be where both may be.
     smallest, largest = lowest.max(axis=1), highest.min(axis=1)
     certified = smallest <= largest
-    low = high = np.clip(decision.high, smallest, largest)
+    low = high = _best_allowed(plan.toward, decision.high, smallest, largest)
     if plan.may_reject:
-        wide = np.clip([decision.low, decision.high], lowest, highest)
-        allowed = (lowest <= highest).all(axis=1) & (wide[:, 0] < wide[:, 1])
-        allowed &= _test_rejecting(plan, draws, wide[:, 0], wide[:, 1], part)
+        wide_low = _best_allowed(plan.toward, decision.low, lowest[:, 0], highest[:, 0])
+        wide_high = _best_allowed(plan.toward, decision.high, lowest[:, 1], highest[:, 1])
+        allowed = (lowest <= highest).all(axis=1) & (wide_low < wide_high)
+        allowed &= _test_rejecting(plan, draws, wide_low, wide_high, part)
         if decision.low == decision.high:  # reject only where a single threshold is not enough
             allowed &= ~certified
-        low, high = np.where(allowed, wide.T, [low, high])
+        low, high = np.where(allowed, [wide_low, wide_high], [low, high])
         certified |= allowed
     scores = draws.scores
     predictions = np.where(scores > high[:, None], 1, np.where(scores <= low[:, None], 0, -1))
@@ -370,6 +412,13 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     ]
     n_tested = np.ones(len(low), dtype=np.int64)
     return Outcomes(certified, draws.tabulate(predictions, 2), decisions, n_tested)
+
+
+def _best_allowed(toward: int, fixed: float, lowest: Floats, highest: Floats) -> Floats:
+    """Return the allowed threshold that the goal wants, or the one nearest to a fixed one."""
+    nearest = np.clip(fixed, lowest, np.maximum(lowest, highest))
+    end = lowest if toward < 0 else highest
+    return np.where(np.isfinite(end) & (toward != 0), end, nearest)
 
 
 def _find_limits(sides: Sequence[Side], draws: Draws, part: float) -> tuple[Floats, Floats]:
@@ -400,23 +449,10 @@ def _test_rejecting(
 ) -> NDArray[np.bool_]:
     """Test whether few enough samples are between two thresholds.
 
-    The samples determine the band that they test. If one threshold is fixed, the test is valid
-    because all bands contain each other: of those that reject too many, only the narrowest has to
-    fail. If both move, the errors that they leave count as rejected too. Each threshold is then an
-    order statistic of one class, given which the samples of the class on the side of the band are
-    still independent, and between the thresholds with at least the probability that a new sample
-    has. This argument is for given class sizes, which the thresholds depend on; for a rate over all
-    classes with random sizes, only simulations show that it holds (`benchmarks.paths`).
+    The samples determine the band that they test. One of its thresholds is fixed, so all bands
+    contain each other: of those that reject too many, only the narrowest has to fail.
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
-    if plan.moving == {0, 1}:
-        for side in plan.sides:
-            beyond = {
-                0: draws.scores <= low[:, None],
-                1: draws.scores > high[:, None],
-            }.get(side.threshold)
-            if beyond is not None:
-                inside |= beyond & side.rows[draws.codes]
     passed = np.ones(len(low), dtype=bool)
     for side in plan.sides:
         if side.threshold == REJECTING:
@@ -458,7 +494,7 @@ def make_plan(
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
     sizes = planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
-    if sides is None or (plan.moving == {0, 1} and plan.may_reject and not _are_opposite(sides)):
+    if sides is None or (plan.moving == {0, 1} and plan.may_reject):
         return _plan_path(plan, scores, objective, sizes)
     tuning = TuningScores.of(scores, objective) if tuning is None else tuning
     if plan.may_reject:
@@ -466,24 +502,8 @@ def make_plan(
     if plan.n_parts == 1:
         return plan
     tested = _plan_path(replace(plan, decision=decision), scores, objective, sizes)
-    values = [simulate(one, tuning, sizes, delta).value for one in (plan, tested)]
+    values = [simulate(one, tuning, sizes, delta).value(plan) for one in (plan, tested)]
     return tested if values[1] > values[0] + _CLEARLY else plan
-
-
-def _are_opposite(sides: list[Side]) -> bool:
-    """Whether one class limits the lower threshold from above, and the other the upper one."""
-    kinds = {
-        (side.threshold, side.from_below, *side.rows.tolist())
-        for side in sides
-        if side.threshold != REJECTING
-    }
-    thresholds, rows = [kind[0] for kind in kinds], [sum(kind[2:]) for kind in kinds]
-    return (
-        sorted(thresholds) == [0, 1]
-        and rows == [1, 1]
-        and len({kind[2:] for kind in kinds}) == 2
-        and all(bool(threshold) == from_below for threshold, from_below, *_ in kinds)
-    )
 
 
 def planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
@@ -504,23 +524,20 @@ def planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:
-    """Choose the thresholds that order statistics change as little as possible, with rejection.
+    """Choose the threshold that order statistics do not set, with rejection.
 
-    If both thresholds are limited, no more samples should be rejected than that needs. If only one
-    is, the other one stays where it was tuned, or nearer to the first one so that not too many
-    samples are rejected.
+    It stays where it was tuned, or nearer to the other one so that not too many samples are
+    rejected.
     """
     decision, sides, part = plan.decision, plan.sides, plan.part(delta)
     if not isinstance(decision, Threshold):
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
     draws = tuning.draw(sizes)
     lowest, highest = _find_limits(sides, draws, part)
-    low, high = np.median(
-        np.clip([decision.low, decision.high], lowest, np.maximum(lowest, highest)), axis=0
+    low, high = (
+        np.median(_best_allowed(plan.toward, fixed, lowest[:, at], highest[:, at]))
+        for at, fixed in enumerate((decision.low, decision.high))
     )
-    if plan.moving == {0, 1}:
-        centre = (low + high) / 2 if low < high else decision.high
-        return replace(plan, decision=Threshold(float(centre), float(centre)))
     widest = float(high - low) if np.isfinite([low, high]).all() else 0.0
     for fraction in np.linspace(1, 0, 11):
         width = fraction * widest
@@ -538,15 +555,13 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
 def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) -> Plan:
     """Make the path: the safest decision, then those that are better, the safest of them first."""
     if objective.k == 2:
-        decisions, matrices = _band_grid(plan, scores, objective)
+        decisions, matrices = _band_grid(plan, scores, objective, sizes)
     else:
         decisions, matrices = _offset_grid(plan, scores, objective)
     expected = matrices * (sizes / np.maximum(matrices[0].sum(axis=1), 1))[:, None]
     rejects = np.array([one.rejects for one in decisions])
     order = np.argsort(_p_values(plan.cells(), rejects, expected), kind="stable")
-    rejected = matrices[:, :, -1].sum(axis=1)
-    errors = matrices.sum(axis=(1, 2)) - np.trace(matrices, axis1=1, axis2=2) - rejected
-    values = np.column_stack([errors, rejected]).astype(int).tolist()
+    values = np.column_stack(objective.evaluate_counts(matrices)[2:]).tolist()
     kept: list[int] = []
     for at in order.tolist():
         if not kept or values[at] < values[kept[-1]]:
@@ -554,25 +569,34 @@ def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) ->
     return replace(plan, path=tuple(decisions[at] for at in kept))
 
 
-def _band_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:
-    """Return the tuned decision and all bands between quantiles, with their matrices."""
-    codes, counts = objective.codes, objective.counts
-    counts = np.ones(len(codes), dtype=np.int64) if counts is None else counts
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    under = np.zeros((len(codes) + 1, 2))
-    under[1:] = np.cumsum((codes[order][:, None] == np.arange(2)) * counts[order][:, None], axis=0)
-    total = under.sum(axis=1)
-    q = np.linspace(0, 1, _BANDS if plan.may_reject else _GRID)
-    at = np.minimum(np.searchsorted(total[1:], q * total[-1], "left"), len(codes) - 1)
-    grid = np.unique(ordered[at])
-    i, j = np.triu_indices(len(grid)) if plan.may_reject else (np.arange(len(grid)),) * 2
-    bands = [*map(Threshold, grid[i].tolist(), grid[j].tolist())]
-    if isinstance(plan.decision, Threshold):
-        bands.insert(0, plan.decision)
-    low, high = np.array([(one.low, one.high) for one in bands]).T
-    below, upto = (under[np.searchsorted(ordered, ends, "right")] for ends in (low, high))
-    return list(bands), np.stack([below, under[-1] - upto, upto - below], axis=2)
+def _band_grid(
+    plan: Plan, scores: Floats, objective: Objective, sizes: Ints
+) -> tuple[list[Decision], Floats]:
+    """Return the tuned decision and bands between quantiles and near the limit, with matrices."""
+    tally = Tally.of(scores, objective.codes, objective.counts)
+    values, under = tally.highs, tally.under[1:]  # the counts up to each value
+
+    def matrices(low: Ints, high: Ints) -> Floats:
+        below, upto = under[low], under[high]
+        return np.stack([below, under[-1] - upto, upto - below], axis=2).astype(float)
+
+    n = under.sum(axis=1)
+    q = np.linspace(0, 1, _BANDS if plan.may_reject else _QUANTILES)
+    chosen = np.searchsorted(n, q * n[-1], "left")
+    every = np.arange(len(values))
+    if plan.may_reject and isinstance(plan.decision, Threshold):
+        tuned = np.searchsorted(values, [[plan.decision.low], [plan.decision.high]])
+        near = (tuned + np.arange(-_BANDS // 4, _BANDS // 4)).ravel()
+    else:
+        scale = sizes / np.maximum(under[-1], 1)
+        p = _p_values(plan.cells(), False, matrices(every, every) * scale[:, None])
+        near = np.argsort(np.abs(ndtri(np.clip(p, 1e-300, 1 - 1e-16))), kind="stable")[:_NEAREST]
+    chosen = np.append(chosen, near)
+    chosen = np.unique(np.clip(chosen, 0, len(values) - 1))
+    i, j = np.triu_indices(len(chosen)) if plan.may_reject else (np.arange(len(chosen)),) * 2
+    low, high = chosen[i], chosen[j]
+    bands = [*map(Threshold, values[low].tolist(), values[high].tolist())]
+    return list(bands), matrices(low, high)
 
 
 def _offset_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:
@@ -592,6 +616,7 @@ def _offset_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list
 def _find_offsets(objective: Objective, wanted: Preference, scores: Floats) -> list[Floats]:
     """Find offsets that use fractions of all limits, or of all but those of one word."""
     found: list[Decision] = []
+    goal = wanted.goal(objective.matrix(objective.codes))
     words = dict.fromkeys(bound.word for bound in wanted.bounds if len(wanted.bounds) > 1)
     for fixed in ("", *words):
         for fraction in _FRACTIONS:
@@ -599,7 +624,7 @@ def _find_offsets(objective: Objective, wanted: Preference, scores: Floats) -> l
                 bound if bound.word == fixed else _tighten_bound(bound, fraction)
                 for bound in wanted.all_bounds
             ]
-            tightened = replace(objective, preference=TightenedBounds(tuple(bounds)))
+            tightened = replace(objective, preference=TightenedBounds(tuple(bounds), goal))
             found.append(best_decision(tightened, scores, near=found[-1] if found else None))
     return [one.offset for one in found if isinstance(one, Offsets)]
 

@@ -7,8 +7,8 @@ from html import escape
 from typing import Any
 
 from margrave._json import SCHEMA_VERSION, json_ready
-from margrave._messages import format_count
-from margrave.confusion import Bound, Confusion, Preference
+from margrave._messages import format_count, name_class
+from margrave.confusion import Bound, Confusion, Goal, Preference
 from margrave.martingale import Tuning
 from margrave.steer._alternatives import Alternative, list_misses, loosen
 from margrave.steer._certificate import Change, list_changes
@@ -41,13 +41,11 @@ class Reply:
     cancelled : bool
         Whether the user stopped the search.
     note : str or None
-        For a step of a martingale program, what was done.
+        For a step of a martingale program, what was done; or that a request changed nothing.
     node_results : tuple of (votes, Tuning)
         For the strategy "nodes", the result at each node that was tuned.
     levels : int
         For the strategy "grow", the number of levels that were added.
-    kept : tuple of Bound
-        The limits of the step before that ``keep=True`` kept; they have priority over the others.
     alternatives : tuple of Alternative
         If two or more limits cannot be met together: one alternative that keeps each limit, and the
         middle between them. Empty if the preference is met, or may be met by a better reply.
@@ -81,7 +79,6 @@ class Reply:
     note: str | None = None
     node_results: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
     levels: int = 0
-    kept: tuple[Bound, ...] = ()
     alternatives: tuple[Alternative, ...] = field(default=(), repr=False)
     candidate: Candidate = field(repr=False, compare=False, kw_only=True)
 
@@ -94,6 +91,11 @@ class Reply:
             preference=None if self.preference is None else str(self.preference),
             positive=self.after.positive,
         )
+
+    @property
+    def goal(self) -> Goal | None:
+        """What was minimised among the decisions that meet the limits; None before a request."""
+        return None if self.preference is None else self.preference.goal(self.after)
 
     @property
     def binding(self) -> Bound | None:
@@ -122,9 +124,14 @@ class Reply:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reply costs: kept limits that are missed, and a rise of the total errors."""
-        missed = [bound for bound in self.kept if bound.slack(self.after) < 0]
-        warnings = [f"'{bound}' was kept, and is missed." for bound in missed]
+        """What the reply costs: classes that are never predicted, and more errors in total."""
+        predicted = self.after.counts.sum(axis=0)
+        reason = ", because no other decision that was found meets the limits" if self.met else ""
+        warnings = [
+            f"No sample is predicted {name_class(label)}{reason}."
+            for label, n in zip(self.after.classes, predicted, strict=False)
+            if n == 0
+        ]
         before, after = self.before.n_errors, self.after.n_errors
         if after > before:
             warnings.append(
@@ -151,13 +158,14 @@ class Reply:
         dict
             With the key ``schema_version`` and the attributes by their names. ``preference`` and
             ``instead`` are as in :meth:`margrave.Preference.to_dict` or None, ``before`` and
-            ``after`` as in :meth:`margrave.Confusion.to_dict`, ``binding`` is a text or None,
-            ``changes`` is a list of dictionaries with the keys true, predicted, before and after,
-            ``alternatives`` a list of dictionaries (see :meth:`Alternative.to_dict`).
+            ``after`` as in :meth:`margrave.Confusion.to_dict`, ``goal`` and ``binding`` are texts
+            or None, ``changes`` is a list of dictionaries with the keys true, predicted, before and
+            after, ``alternatives`` a list of dictionaries (see :meth:`Alternative.to_dict`).
         """
         return {
             "schema_version": SCHEMA_VERSION,
             "preference": None if self.preference is None else self.preference.to_dict(),
+            "goal": None if self.goal is None else str(self.goal),
             "met": self.met,
             "shortfall": self.shortfall,
             "binding": None if self.binding is None else str(self.binding),
@@ -171,7 +179,6 @@ class Reply:
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "changes": [json_ready(asdict(change)) for change in self.changes],
-            "kept": [str(bound) for bound in self.kept],
             "warnings": list(self.warnings),
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
             "weights": self.weights,
@@ -208,10 +215,10 @@ class Reply:
         elif self.note is None and self.preference.met(self.before):
             outcome = "met, as before"
             if self.after == self.before:
-                outcome += ": nothing changes. To trade errors, limit the other kind"
+                outcome += ": the matrix stays the same"
         else:
             outcome = "met"
-        return [*notes, f"{self.preference}: {outcome}"]
+        return [*notes, f"{self.preference.limits}, then {self.goal}: {outcome}"]
 
 
 _MAX_STEPS = 6  # shown in a notebook

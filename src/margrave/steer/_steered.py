@@ -95,8 +95,9 @@ def model_card(model: Any) -> str:
         guarantees = "\n".join(f"- {_escape(guarantee)}" for guarantee in certificate.guarantees)
         notes = "".join(f"\n- {_escape(note)}" for note in certificate.remarks)
         parts.append(
-            f"## Guarantee\n\nWith confidence {certificate.confidence:.9g}, on new samples drawn "
-            f"like the certification set:\n\n{guarantees}\n\nComputed by {certificate.route} on "
+            f"## Guarantee\n\n{certificate.meaning}:\n\n{guarantees}\n\n"
+            f"Among the decisions that meet this: {_escape(certificate.goal)}. Computed by "
+            f"{certificate.route} on "
             f"the {certificate.confusion.n:,} samples of the certification set, which "
             "training and steering did not use; the certified decision was set on them. "
             f"Certificate {certificate.number} on this set, issued {certificate.issued}.{notes}"

@@ -27,7 +27,7 @@ from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
 from margrave._parallel import limit_threads
 from margrave._typing import Codes, Floats
-from margrave.confusion import Bound, Objective, Preference, PreferenceError
+from margrave.confusion import Objective, Preference, PreferenceError
 from margrave.fuse import fit_log_odds
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
@@ -416,8 +416,6 @@ class Search:
         The strategies to compare.
     stopped : callable, optional
         Returns whether the user has cancelled.
-    kept : tuple of Bound, optional
-        Bounds of an earlier request, which have priority over the others.
     """
 
     def __init__(
@@ -427,10 +425,9 @@ class Search:
         known: Sequence[Candidate],
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
-        kept: tuple[Bound, ...] = (),
     ) -> None:
-        self.wanted, self.strategies, self.kept = wanted, strategies, kept
-        self.objective: Objective = replace(data.objective(wanted), first=kept)
+        self.wanted, self.strategies = wanted, strategies
+        self.objective: Objective = data.objective(wanted)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
             wanted, data, self.objective, known, may_reject=rejecting, stopped=stopped or _never

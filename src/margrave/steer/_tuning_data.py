@@ -204,6 +204,11 @@ class Candidate:
         codes: Codes = self.decision.predict(self.scores)
         return codes
 
+    def same_as(self, other: Candidate) -> bool:
+        """Whether another candidate has the same scorer and the same predictions."""
+        same = self.scorer is other.scorer
+        return same and np.array_equal(self.predictions, other.predictions)
+
 
 def encode_labels(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
     """Encode labels as positions of classes, one for each sample."""

@@ -1,4 +1,4 @@
-"""Limits that cannot be met together: priorities, alternatives, and warnings about the cost."""
+"""Limits that cannot be met together: the closest, alternatives, and warnings about the cost."""
 
 import numpy as np
 import pytest
@@ -87,29 +87,24 @@ class TestAlternatives:
         assert again.reply.alternatives == reply.alternatives
 
 
-class TestKeptLimits:
-    def test_they_come_first(self):
+class TestTheClosest:
+    @pytest.mark.parametrize("steps", [["fp <= 10, fn <= 10"], ["fp <= 10", "fn <= 10"]])
+    def test_no_threshold_and_no_alternative_is_closer(self, steps):
+        dialog = two_classes()
+        for step in steps:
+            reply = dialog.prefer(step, keep=True)
+        assert not reply.met
+        least = min(reply.preference.shortfall(matrix) for matrix in every_matrix(dialog))
+        assert reply.shortfall == least
+        for alternative in reply.alternatives:
+            assert sum(amount for _, amount in alternative.misses) >= least
+
+    def test_an_alternative_can_still_keep_an_earlier_limit(self):
         dialog = two_classes()
         dialog.prefer("fp <= 10")
         reply = dialog.prefer("fn <= 10", keep=True)
-        assert not reply.met
-        assert reply.after.fp <= 10
-        assert reply.warnings == ()
-
-    def test_without_keep_the_nearest_may_miss_both(self):
-        dialog = two_classes()
-        reply = dialog.prefer("fp <= 10, fn <= 10")
-        least = min(reply.preference.shortfall(matrix) for matrix in every_matrix(dialog))
-        assert reply.shortfall == least
-
-    def test_a_kept_limit_that_is_missed_is_named(self):
-        dialog = many_classes()
-        dialog.prefer("fn(0) <= 0, fn(1) <= 0, fn(2) <= 0")
-        reply = dialog.prefer("fn(3) <= 0", keep=True)
-        missed = [bound for bound in reply.kept if bound.slack(reply.after) < 0]
-        assert missed
-        for bound in missed:
-            assert any(str(bound) in warning for warning in reply.warnings)
+        (kept,) = (one for one in reply.alternatives if str(one.kept) == "fp <= 10")
+        assert kept.confusion.fp <= 10
 
 
 class TestWarnings:

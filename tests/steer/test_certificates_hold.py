@@ -219,10 +219,8 @@ class TestRejection:
     @pytest.mark.parametrize(
         ("text", "low", "high", "share"),
         [
-            ("fp <= 18.4%, fn <= 15%, rejected <= 40%", 0.75, 0.75, 1 / 3),
             ("fp <= 18.4%, rejected <= 30%", 0.4, 0.5, 1 / 2),
             ("fn <= 13.5%, rejected <= 35%", 1.5, 1.6, 1 / 2),
-            ("recall >= 60%, fp <= 18.4%, rejected <= 40%", 0.5, 0.6, 1 / 3),
             ("rejected(1) <= 40%, rejected(0) <= 40%, fp <= 18.4%", 0.6, 0.7, 1 / 2),
         ],
     )
@@ -234,18 +232,15 @@ class TestRejection:
         assert n_false > 2000 * share * DELTA / 3
 
     def test_a_band_that_rejects_slightly_more_than_its_limit_passes_by_chance_only(self):
-        """Both other limits need this band, so every certificate is false; it has a third of δ."""
+        """The limit on fp needs this band, or that nothing is rejected, which is no false one."""
         rates = np.array([[0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])
         world = Population(np.arange(3.0), rates, np.array([0.5, 0.5]))
-        plan = single("fp <= 5%, fn <= 5%, rejected <= 19.999%", 0.5, 1.5)
+        plan = single("fp <= 5%, rejected <= 19.999%", 0.5, 1.5)
         n_certified, n_false = simulate(plan, world, 1000, 4000)
-        assert n_false == n_certified > 4000 * DELTA / 6
-        assert holds(n_false, 4000, DELTA / 3)
+        assert n_certified > n_false > 4000 * DELTA / 4
+        assert holds(n_false, 4000, DELTA / 2)
 
-    @pytest.mark.parametrize(
-        ("text", "share"), [("recall >= 50%", 1), ("recall >= 50%, fp <= 5%", 2 / 3)]
-    )
-    def test_that_nothing_is_rejected_after_a_failure_is_accounted_for(self, text, share):
+    def test_that_nothing_is_rejected_after_a_failure_is_accounted_for(self):
         """Recall depends on the few positives, rejection on all others: either may go wrong."""
         sizes = (20_000, 100)
         values = np.concatenate([[-9.0, 0.0], 4 + ndtri((np.arange(400) + 0.5) / 400)])
@@ -254,12 +249,12 @@ class TestRejection:
         world = Population(values, np.array([negative, positive]), np.array(sizes) / sum(sizes))
         # Slightly less than what all bands reject that end somewhat below the limit on recall.
         limit = 100 * world.matrix(Threshold(-1.0, 3.5))[:, 2].sum()
-        plan = single(f"{text}, rejected <= {limit:.3f}%", -1.0, 9.0)
+        plan = single(f"recall >= 50%, rejected <= {limit:.3f}%, then fewest errors", -1.0, 9.0)
         found = certify_draws(plan, world.draw_sets(np.random.default_rng(1), sizes, 2000), DELTA)
         n_false = (found.certified & world.are_false(plan, found.decisions)).sum()
         assert found.certified.sum() > 1000
-        assert holds(n_false, 2000, share * DELTA)
-        assert n_false > 2000 * share * DELTA / 3
+        assert holds(n_false, 2000, DELTA)
+        assert n_false > 2000 * DELTA / 3
 
 
 class TestSeveralRequests:

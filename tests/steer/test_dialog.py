@@ -411,12 +411,17 @@ def three():
     return Dialog(GaussianNB().fit(X3[TRAIN], Y3[TRAIN]), X3[TUNE], Y3[TUNE])
 
 
-def test_an_allowance_is_used_only_for_fewer_errors(opened):
+def test_an_allowance_is_used_only_for_fewer_other_errors(opened):
     dialog, _ = opened("logistic")
     negatives = int(dialog.confusion.counts[0].sum())
     reply = dialog.prefer(f"fp <= {negatives}")
     curve = dialog.frontier().curves[0]
-    assert reply.after.fp + reply.after.fn == (curve.fp + curve.fn).min()
+    both = curve.fp < negatives  # a threshold below all scores predicts no negative
+    fewest = curve.fn[both].min()
+    assert reply.after.fn == fewest
+    assert reply.after.fp == curve.fp[both & (curve.fn == fewest)].min()
+    fewest_errors = dialog.prefer(f"fp <= {negatives}", then="fewest errors").after
+    assert fewest_errors.n_errors == (curve.fp + curve.fn).min()
     with pytest.raises(PreferenceError, match=rf"\b{negatives}\b"):
         dialog.prefer(f"fp <= {negatives + 1}")
 
@@ -460,7 +465,12 @@ def test_asking_again_changes_nothing(opened):
     assert second.after == first.after
     assert second.changes == ()
     assert second.before == first.after
-    assert dialog.position == 2
+    assert second.note is not None
+    assert dialog.reply is first
+    assert len(dialog.history) == 2
+    dialog.goto(0)
+    assert dialog.prefer("fn <= 12", at=1).note is not None
+    assert dialog.position == 1
 
 
 def test_a_request_out_of_reach_gets_the_nearest(opened):
@@ -561,15 +571,15 @@ def test_keep_adds_to_what_was_asked_where_the_dialog_stands(opened):
     dialog, _ = opened("logistic")
     dialog.prefer("fp <= 30, recall(ham) >= 50%", strategies=["move"])
     assert str(dialog.prefer("fn <= 20", keep=True).preference) == (
-        "fp <= 30, recall(ham) >= 50%, fn <= 20"
+        "fp <= 30, recall(ham) >= 50%, fn <= 20, then fewest fn"
     )
     assert str(dialog.prefer("fp <= 25", keep=True).preference) == (
-        "recall(ham) >= 50%, fn <= 20, fp <= 25"
+        "recall(ham) >= 50%, fn <= 20, fp <= 25, then fewest fn"
     )
     assert str(dialog.prefer("fp <= 25").preference) == "fp <= 25"
     dialog.goto(1)
     assert str(dialog.prefer("fn <= 9", keep=True).preference) == (
-        "fp <= 30, recall(ham) >= 50%, fn <= 9"
+        "fp <= 30, recall(ham) >= 50%, fn <= 9, then fewest fn"
     )
 
 

@@ -42,6 +42,7 @@ def test_exactly_as_many_samples_are_rejected_as_are_allowed(more):
     scores = np.concatenate([np.full(100, -1.0), np.full(n_rejected, 0.5)])
     scores = np.concatenate([scores, np.full(n - len(scores), 2.0)])
     draws = Draws.of(scores, (scores > 0).astype(np.intp))
-    found = certify_draws(single("fp <= 50%, rejected <= 20%", 0.0, 1.0), draws, DELTA)
+    plan = single("fp <= 50%, rejected <= 20%, then fewest errors", 0.0, 1.0)
+    found = certify_draws(plan, draws, DELTA)
     assert found.certified.all()
     assert found.matrices[0, :, -1].sum() == (0 if more else allowed)

@@ -389,8 +389,11 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     decision.
     """
     decision = plan.decision
-    if not isinstance(decision, Threshold):
-        raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
+    if not isinstance(decision, Threshold) or (plan.may_reject and plan.moving == {0, 1}):
+        raise TypeError(
+            "Order statistics need a threshold, or two of which one is fixed; got "
+            f"'{plan.preference}' and {decision!r}."
+        )
     lowest, highest = _find_limits(plan.sides, draws, part)
     # A single threshold has to be where both may be.
     smallest, largest = lowest.max(axis=1), highest.min(axis=1)

@@ -249,7 +249,7 @@ class Bound:
     def limited_errors(self, matrix: Matrix) -> Flags:
         """Mask the cells of errors that can break the bound; none if every matrix meets it."""
         amount, base = self.cells(matrix)
-        if self.is_fraction and (self.limit >= 1 if self.at_most else self.limit <= 0):
+        if self.limit <= 0 if not self.at_most else self.is_fraction and self.limit >= 1:
             return np.zeros_like(amount)
         counted = amount if self.at_most else base & ~amount
         return counted & _errors(len(matrix.classes), ())[0]

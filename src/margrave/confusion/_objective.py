@@ -27,8 +27,9 @@ from margrave.confusion._tally import are_separated
 _DIGITS = 9
 # With more than two classes, by how much the offset of one class is larger where a search starts.
 _STEPS = (1.0, 3.0)
-_LEVELS = ((1500, 99), (5000, 5))
-_KEPT = (99, 4, 2)
+# The samples that such a search begins with, how many of its results all samples then improve, and
+# how many samples with close scores decide about that.
+_SAMPLE, _KEPT, _CLOSE = 1500, 4, 4000
 
 
 class HasBounds(Protocol):
@@ -105,6 +106,8 @@ class Objective:
         Bounds with priority: their shortfall comes before that of all bounds.
     balanced : bool
         Whether the largest shortfall of any bound comes before that of all bounds.
+    rest : ndarray of shape (k, k + 1) or None
+        Counts of further samples, whose predictions stay the same.
     """
 
     preference: HasBounds
@@ -114,9 +117,11 @@ class Objective:
     counts: NDArray[np.int64] | None = None
     first: tuple[Bound, ...] = ()
     balanced: bool = False
+    rest: NDArray[np.int64] | None = None
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
+    _changes: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         k = len(self.classes)
@@ -137,6 +142,9 @@ class Objective:
         object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_parts", parts)
+        own = parts[:, :, :k]
+        change = (own[:, :, None, :] - own[:, :, :, None]).reshape(len(parts), -1)
+        object.__setattr__(self, "_changes", change)
 
     @property
     def k(self) -> int:
@@ -152,7 +160,12 @@ class Objective:
 
     def matrix(self, predictions: NDArray[np.intp]) -> Confusion:
         """Count predicted codes, -1 for rejected samples, in a confusion matrix."""
-        return count_predictions(predictions, self.codes, self.classes, self.positive, self.counts)
+        counted = count_predictions(
+            predictions, self.codes, self.classes, self.positive, self.counts
+        )
+        if self.rest is None:
+            return counted
+        return Confusion(counted.counts + self.rest, self.classes, self.positive)
 
     def evaluate(self, predictions: NDArray[np.intp]) -> ObjectiveValue:
         """Evaluate predicted codes, -1 for rejected samples."""
@@ -228,7 +241,8 @@ class Objective:
         With two classes the result is exact. With more, coordinate descent changes the offset of
         one class at a time until none improves. This may end in a local optimum, so it runs from 0
         and from other starts. By default each of these has one larger offset, and the results are
-        improved further by opposite changes of two offsets at a time.
+        improved further by opposite changes of two offsets at a time. Of many samples, a part finds
+        offsets that all samples then improve.
 
         Parameters
         ----------
@@ -248,23 +262,44 @@ class Objective:
         if starts is not None:
             wide = [np.zeros(self.k), *(start - start.mean() for start in starts)]
             return min((self._descend(scores, one, singly) for one in wide), key=_value)
-        # Of many samples, a part of each class finds the offsets that more and more then improve.
-        steps = [np.zeros(self.k), *(step * row for row in np.eye(self.k) for step in _STEPS)]
-        wide = [step - step.mean() for step in steps]
+        wide = [np.zeros(self.k), *(step * row for row in np.eye(self.k) for step in _STEPS)]
         both = [*combinations(range(self.k), 2), *singly]
-        levels = [level for level in _LEVELS if level[0] < len(scores) / 2]
-        for size, kept in [*levels, (len(scores), _KEPT[len(levels)])]:
-            at, objective = self._sample(size) if size < len(scores) else (slice(None), self)
-            own = scores[at]
-            ends = {end[1]: end for one in wide if (end := objective._descend(own, one, singly))}
-            best = sorted(ends.values(), key=_value)[:kept]
-            found = sorted((objective._descend(own, one, both) for one, _ in best), key=_value)
-            wide = [offset for offset, _ in found]
-        return found[0]
+        at, part = self._sample(_SAMPLE)
+        ends = {end[1]: end for one in wide if (end := part._descend(scores[at], one, singly))}
+        best = sorted(ends.values(), key=_value)[: len(ends) if part is self else 2 * _KEPT]
+        found = [part._descend(scores[at], one, both) for one, _ in best]
+        if part is self:
+            return min(found, key=_value)
+        several = {value: offset for offset, value in sorted(found, key=_value)[:_KEPT]}
+        return min((self._improve(scores, one, both) for one in several.values()), key=_value)
+
+    def _improve(
+        self, scores: Floats, offset: Floats, directions: Sequence[tuple[int, int | None]]
+    ) -> tuple[Floats, ObjectiveValue]:
+        """Descend with the samples whose two largest sums are close; the others stay."""
+        while True:
+            moved = scores + offset
+            top = np.partition(moved, -2, axis=1)[:, -2:]
+            lead = top[:, 1] - top[:, 0]
+            width = float(np.quantile(lead, min(_CLOSE / len(lead), 1.0)))
+            close, predicted = lead <= width, moved.argmax(axis=1)
+            rest = self._select(~close).matrix(predicted[~close]).counts
+            near = replace(self._select(close), rest=rest)
+            found, value = near._descend(scores[close], offset, directions, width)
+            if np.ptp(found - offset) < 0.9 * width:
+                return found, value
+            offset = found
+
+    def _select(self, at: NDArray[np.bool_]) -> Objective:
+        """Return the objective of some entries."""
+        counts = None if self.counts is None else self.counts[at]
+        return replace(self, codes=self.codes[at], counts=counts)
 
     def _sample(self, size: int) -> tuple[NDArray[np.intp], Objective]:
         """Return positions of about so many entries, and the objective in which they are all."""
-        step = -(-len(self.codes) // size)
+        step = len(self.codes) // size
+        if step < 2:
+            return np.arange(len(self.codes)), self
         at = np.argsort(self.codes, kind="stable")[::step]
         sizes = np.bincount(self.codes, self.counts, self.k)
         drawn = np.bincount(self.codes[at], minlength=self.k)
@@ -272,12 +307,21 @@ class Objective:
         return at, replace(self, codes=self.codes[at], counts=counts)
 
     def _descend(
-        self, scores: Floats, offset: Floats, directions: Sequence[tuple[int, int | None]]
+        self,
+        scores: Floats,
+        offset: Floats,
+        directions: Sequence[tuple[int, int | None]],
+        width: float = np.inf,
     ) -> tuple[Floats, ObjectiveValue]:
-        """Move along one direction after another until none improves the value."""
+        """Move along one direction after another until none improves the value.
+
+        No difference between two offsets changes by more than `width`.
+        """
+        first, offset = offset, offset - offset.mean()
         best, n_failed = self.evaluate((scores + offset).argmax(axis=1)), 0
         for up, down in cycle(directions):
-            trial, move = offset.copy(), self._sweep(scores + offset, up, down)
+            limits = _limit_move(offset - first, up, down, width)
+            trial, move = offset.copy(), self._sweep(scores + offset, up, down, limits)
             trial[up] += move
             if down is not None:
                 trial[down] -= move
@@ -290,7 +334,9 @@ class Objective:
                 break
         return offset, best
 
-    def _sweep(self, scores: Floats, up: int, down: int | None = None) -> float:
+    def _sweep(
+        self, scores: Floats, up: int, down: int | None, limits: tuple[float, float]
+    ) -> float:
         """Find the best amount to add to the scores of class `up`, and to subtract from `down`.
 
         As the amount grows, the class that is predicted changes from `down` (if there is one) to
@@ -316,12 +362,17 @@ class Objective:
         at, entry = at[order], entry[order]
         thresholds = np.flatnonzero(np.concatenate([[True], are_separated(at), [True]]))
         moves = np.concatenate([[at[0] - 1], (at[1:] + at[:-1]) / 2, [at[-1] + 1]])[thresholds]
+        allowed = (limits[0] <= moves) & (moves <= limits[1])
+        if not allowed.any():
+            return 0.0
+        moves, thresholds = moves[allowed], thresholds[allowed]
         cells = np.bincount(self.codes * self.k + first, self.counts, self.k**2)
+        if self.rest is not None:
+            cells = cells + self.rest[:, : self.k].ravel()
         moved, size = self.codes[entry] * self.k**2 + changes[order], None
         if self.counts is not None:
             size = self.counts[entry].astype(np.float64)
-        parts = self._parts[:, :, : self.k]
-        change = (parts[:, :, None, :] - parts[:, :, :, None]).reshape(len(parts), -1)
+        parts, change = self._parts[:, :, : self.k], self._changes
 
         def sums(some: slice) -> list[Floats]:
             """Sum some of the parts up to each threshold."""
@@ -330,7 +381,7 @@ class Objective:
                 total = np.full(len(moves), part.ravel() @ cells)
                 if own.any():  # else a sum over whole rows, such as the base of a rate
                     steps = own.take(moved) if size is None else own.take(moved) * size
-                    total[1:] += steps.cumsum().take(thresholds[1:] - 1)
+                    total += np.append(0.0, steps.cumsum()).take(thresholds)
                 found.append(total)
             return found
 
@@ -342,6 +393,18 @@ class Objective:
             unpredicted = np.sum([column == 0 for column in sums(slice(self.k))], axis=0)
             best = smallest(*values[:2], unpredicted, *values[2:], np.abs(moves))
         return float(moves[best])
+
+
+def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tuple[float, float]:
+    """Return how far a move may go so that no difference of offsets changes by more."""
+    others = np.delete(change, [up] if down is None else [up, down])
+    low, high = others.max() - width, others.min() + width
+    limits = [(low - change[up], high - change[up])]
+    if down is not None:
+        apart = change[up] - change[down]
+        limits += [(change[down] - high, change[down] - low)]
+        limits += [((-width - apart) / 2, (width - apart) / 2)]
+    return max(one for one, _ in limits), min(one for _, one in limits)
 
 
 def _value(end: tuple[Floats, ObjectiveValue]) -> ObjectiveValue:

@@ -330,8 +330,8 @@ class Certificate:
         """
         return (
             "Guaranteed for new samples drawn like the certification set, by a test that lets a "
-            f"false guarantee pass with a probability of at most {100 * (1 - self.confidence):.6g}% "
-            f"(confidence {self.confidence:.9g})"
+            "false guarantee pass with a probability of at most "
+            f"{100 * (1 - self.confidence):.6g}% (confidence {self.confidence:.9g})"
         )
 
     @property

@@ -945,9 +945,17 @@ class Dialog(Saved):
         stop: Callable[[], bool] | None = None,
     ) -> Search:
         """Prepare the search of a request at a step."""
-        allowed = get_strategies(strategies, "Dialog.prefer")
-        preference = self._wanted(wants, then, keep, self._history.replies[parent])
-        return Search(preference, self._base_data(parent), self._known(parent), allowed, stop)
+        allowed, reply = get_strategies(strategies, "Dialog.prefer"), self._history.replies[parent]
+        preference = self._wanted(wants, then, keep, reply)
+        return Search(
+            preference,
+            self._base_data(parent),
+            self._known(parent),
+            allowed,
+            stop,
+            reply.candidate,
+            settled=strategies is None and reply.settles(preference),
+        )
 
     def _search_replies(self, search: Search, parent: int) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""

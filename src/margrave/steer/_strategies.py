@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -72,6 +72,8 @@ class Request:
         Whether the preference and the user allow rejected samples.
     stopped : callable
         Returns whether the user has cancelled; call it between long steps.
+    current : Candidate or None
+        The current candidate. For more than two classes and with rejection a search may miss it.
 
     Examples
     --------
@@ -98,12 +100,20 @@ class Request:
     known: Sequence[Candidate]
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
+    current: Candidate | None = None
+    _moved: dict[int, Decision] = field(default_factory=dict, init=False, repr=False)
+
+    def move(self, known: Candidate) -> Decision:
+        """Find the best decision without rejection on known scores, once."""
+        if id(known) not in self._moved:
+            self._moved[id(known)] = best_decision(self.objective, known.scores)
+        return self._moved[id(known)]
 
     def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
         """Make a candidate of a scorer, with the best decision on its scores."""
         decision: Decision = best_decision(self.objective, scores)
         if self.may_reject:
-            rejecting = best_rejecting_decision(self.objective, scores)
+            rejecting = best_rejecting_decision(self.objective, scores, decision)
             decision = min(
                 decision, rejecting, key=lambda each: evaluate(self.objective, each, scores)
             )
@@ -156,9 +166,11 @@ class MoveThreshold:
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that rejects nothing."""
+        current = request.current  # the search for two classes cannot miss it
+        if request.data.k > 2 and current is not None and not current.decision.rejects:
+            yield replace(current, strategy=self.name)
         for known in request.known:
-            decision = best_decision(request.objective, known.scores)
-            yield Candidate(self.name, known.scorer, known.scores, decision)
+            yield Candidate(self.name, known.scorer, known.scores, request.move(known))
 
 
 class RejectCloseCalls:
@@ -168,8 +180,11 @@ class RejectCloseCalls:
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
         """Yield the known scores, each with the best decision that may reject."""
+        if request.may_reject and request.current and request.current.decision.rejects:
+            yield replace(request.current, strategy=self.name)
         for known in request.known if request.may_reject else ():
-            decision = best_rejecting_decision(request.objective, known.scores)
+            moved = request.move(known)
+            decision = best_rejecting_decision(request.objective, known.scores, moved)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
@@ -416,6 +431,10 @@ class Search:
         The strategies to compare.
     stopped : callable, optional
         Returns whether the user has cancelled.
+    current : Candidate, optional
+        The candidate of the current step, which stays unless another one is better.
+    settled : bool, default=False
+        Whether no other candidate can be better than the current one.
     """
 
     def __init__(
@@ -425,16 +444,24 @@ class Search:
         known: Sequence[Candidate],
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
+        current: Candidate | None = None,
+        settled: bool = False,
     ) -> None:
-        self.wanted, self.strategies = wanted, strategies
+        self.wanted, self.strategies = wanted, () if settled else strategies
         self.objective: Objective = data.objective(wanted)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
-            wanted, data, self.objective, known, may_reject=rejecting, stopped=stopped or _never
+            wanted,
+            data,
+            self.objective,
+            known,
+            may_reject=rejecting,
+            stopped=stopped or _never,
+            current=current,
         )
-        self.best: Candidate | None = None
+        self.best: Candidate | None = current if settled else None
         self.fast: Candidate | None = None
-        self.n_candidates = 0
+        self.n_candidates = int(settled)
         self.began = perf_counter()
 
     def run(self) -> Iterator[Found]:
@@ -442,7 +469,7 @@ class Search:
 
         All fast strategies are compared before the first candidate is yielded.
         """
-        if list(self._improvements(slow=False)):
+        if list(self._improvements(slow=False)) or self.best is not None:
             yield self.found()
         for _ in self._improvements(slow=True):
             yield self.found()

@@ -129,10 +129,11 @@ def best_threshold(objective: Objective, tally: Tally) -> Threshold:
 def best_rejecting_decision(
     objective: Objective, scores: Floats, near: Decision | None = None
 ) -> Decision:
-    """Find a good decision that may reject."""
+    """Find a good decision that may reject; for more classes, with the offsets of `near`."""
     if objective.k == 2:
         return _best_band(objective, scores)
-    return _best_margin(objective, scores, _best_offset(objective, scores, near))
+    offset = near.offset if isinstance(near, Offsets) else _best_offset(objective, scores, None)
+    return _best_margin(objective, scores, offset)
 
 
 def _best_offset(objective: Objective, scores: Floats, near: Decision | None) -> Floats:

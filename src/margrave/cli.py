@@ -41,7 +41,7 @@ _OPTIONS = {
         for name in (
             *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
             *("group", "level", "limit", "out", "plan", "positive", "report", "strategies"),
-            *("target", "time"),
+            *("target", "then", "time"),
         )
     },
     "data": "DATA",
@@ -119,7 +119,7 @@ def _print_json(record: dict[str, Any]) -> None:
 
 def steer(options: Namespace, command: str) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
-    from margrave.app.request import LEDGER, read_fraction, read_limit, run_request
+    from margrave.app.request import LEDGER, read_fraction, read_limits, run_request
     from margrave.app.terminal import Bars
 
     if options.plan:
@@ -133,7 +133,7 @@ def steer(options: Namespace, command: str) -> int:
     strategies = None
     if options.strategies is not None:
         strategies = [strategy.strip() for strategy in options.strategies.split(",")]
-    certify, wants = read_fraction(options.certify), [read_limit(text) for text in options.limit]
+    certify, wants = read_fraction(options.certify), read_limits(options.limit, options.then)
     run: Callable[..., Outcome]
     with ExitStack() as stack:
         stack.enter_context(_use_cluster(options.cluster))
@@ -188,11 +188,11 @@ def _read_samples(options: Namespace) -> Samples:
 
 def _plan(options: Namespace) -> int:
     """Print the split that `steer` would make; train nothing."""
-    from margrave.app.request import plan_request, read_fraction, read_limit
+    from margrave.app.request import plan_request, read_fraction, read_limits
     from margrave.app.terminal import Printer, print_plan
 
     _check_text_format(Path(options.data), options)
-    certify, wants = read_fraction(options.certify), [read_limit(text) for text in options.limit]
+    certify, wants = read_fraction(options.certify), read_limits(options.limit, options.then)
     if Path(options.data).is_dir():
         from margrave.app.folder import check_folder_options
 

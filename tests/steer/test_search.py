@@ -172,6 +172,7 @@ def test_a_callback_sees_every_reply_and_may_stop(dialog, with_strategies):
     assert not reply.cancelled
     strategy = Gains(5)
     with_strategies(strategy)
+    dialog.goto(0)
     stopped = dialog.prefer(WANTED, callback=lambda reply: reply.n_candidates >= 2)
     assert stopped.cancelled
     assert strategy.given == 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from margrave._messages import missing_extra
 from margrave.app.messages import InputError
-from margrave.app.request import Outcome
+from margrave.app.request import Outcome, join_limits
 from margrave.app.samples import Samples, Table, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
@@ -156,12 +156,10 @@ def run_folder(
         else match_label(samples.positive, draw.classes, "positive")
     )  # fmt: skip
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
-    for want in wants:
-        want.check_counts(sizes)
     tuned = tune_rows(
         draw,
         certify=certify,
-        guarantee=Preference(*wants),
+        guarantee=join_limits(wants, sizes),
         confidence=confidence,
         positive=positive,
         n_jobs=n_jobs,
@@ -180,7 +178,11 @@ def run_folder(
         wanted = replies[-1].preference
         table = sample_table(frame.drop(columns=samples.target), list(samples.X.columns))
         use = partial(
-            accounts.use, table, preference=str(wanted), delta=1 - confidence, reserve=reserve
+            accounts.use,
+            table,
+            preference="" if wanted is None else str(wanted.limits),
+            delta=1 - confidence,
+            reserve=reserve,
         )
         model = tuned.accept(replies[-1], confidence, lambda name: use(name=name))
     except GuaranteeError as error:

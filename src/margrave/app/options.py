@@ -64,6 +64,11 @@ def _steer(parser: _Parser) -> None:
         "steps: earlier bounds still hold."
     )
     parser.add("--limit", "BOUNDS", text, action="append", required=True)
+    text = (
+        "What to minimise among the decisions that meet the bounds: 'fewest errors', 'lowest cost "
+        "of fp + 20 fn', ...; by default the errors that no bound limits."
+    )
+    parser.add("--then", "GOAL", text)
     text = "The file for the certified model; required unless --plan is set."
     parser.add("--out", "FILE", text, type=Path)
     text = "Print how the rows would be split for the guarantee and what it costs; train nothing."

@@ -262,13 +262,22 @@ def read_fraction(text: str) -> str | float:
     return fraction
 
 
-def read_limit(text: str) -> Preference:
-    """Parse a preference."""
-    try:
-        return Preference(text)
-    except PreferenceError as error:
-        problem = f"{text!r}: {error.summary}"
-        raise InputError("limit", problem, code=error.code, **error.fields) from error
+def read_limits(texts: Sequence[str], then: str | None) -> list[Preference]:
+    """Parse the preference of each step; the first one states the goal."""
+    wants = []
+    for text in texts:
+        try:
+            wants.append(Preference(text))
+        except PreferenceError as error:
+            problem = f"{text!r}: {error.summary}"
+            raise InputError("limit", problem, code=error.code, **error.fields) from error
+    if then is not None:
+        try:
+            wants[0] = Preference(wants[0], f"then {then}")
+        except PreferenceError as error:
+            problem = f"{then!r}: {error.summary}"
+            raise InputError("then", problem, code=error.code, **error.fields) from error
+    return wants
 
 
 def run_request(
@@ -317,12 +326,12 @@ def run_request(
     get_strategies(strategies, "run_request")
     accounts = FileLedger(ledger, samples.target)
     accounts.read()  # raises an error if the file is damaged
-    _check_counts(samples, wants)
+    guarantee = _check_limits(samples, wants)
     dialog = Dialog.from_data(
         samples.X,
         samples.y,
         certify=certify,
-        guarantee=Preference(*wants),
+        guarantee=guarantee,
         confidence=confidence,
         positive=samples.positive,
         groups=samples.groups,
@@ -349,13 +358,21 @@ def run_request(
     return Outcome.of(samples, dialog, confidence, model, expected=expected)
 
 
-def _check_counts(samples: Samples, wants: Sequence[Preference]) -> None:
-    """Raise an error if a preference names a class or a count that the samples do not have."""
+def _check_limits(samples: Samples, wants: Sequence[Preference]) -> Preference:
+    """Join the preferences of all steps; raise an error if the samples do not fit one."""
     classes, sizes = np.unique(samples.y, return_counts=True)
-    if len(classes) > 1:  # otherwise the dialog raises the error
-        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
-        for want in wants:
-            want.check_counts(matrix)
+    if len(classes) < 2:  # the dialog raises the error
+        return wants[0]
+    return join_limits(wants, Confusion(np.diag(sizes), classes.tolist(), samples.positive))
+
+
+def join_limits(wants: Sequence[Preference], matrix: Confusion) -> Preference:
+    """Return the preference of the last step; raise an error if the matrix does not fit one."""
+    joined: Preference | None = None
+    for want in wants:
+        want.check_counts(matrix)
+        joined = want.keeping(joined, matrix)
+    return joined or wants[0]
 
 
 def expect(dialog: Dialog, confidence: float, reserve: bool = False) -> ExpectedCertificate | None:
@@ -432,12 +449,12 @@ def plan_request(
     seed: int,
 ) -> Planned:
     """Plan the split of a request; parameters as in :func:`run_request`."""
-    _check_counts(samples, wants)
+    guarantee = _check_limits(samples, wants)
     sizes = Dialog.plan_split(
         samples.X,
         samples.y,
         certify=certify,
-        guarantee=Preference(*wants),
+        guarantee=guarantee,
         confidence=confidence,
         positive=samples.positive,
         groups=samples.groups,

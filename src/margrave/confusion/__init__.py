@@ -44,6 +44,10 @@ text                                                  bound
 "error rate at most 5%"                               ``errors <= 5%``
 ====================================================  ==============================
 
+A limit is an allowance: among the decisions that meet the bounds, those with the fewest errors that
+no bound limits are the best. A text can state another goal at its end: ``fp <= 2%, then fewest
+errors``, ``then fewest fn`` or ``then lowest cost of fp + 20 fn``.
+
 For a count, ``<`` and "fewer than" exclude the number itself. For a fraction they do not: ``< 2%``
 means ``<= 2%``. Words that end in "rate", and their abbreviations, are always fractions.
 """

@@ -344,8 +344,7 @@ class Confusion:
 
         A cell of errors or of rejected samples becomes "at most", a cell of correct predictions "at
         least". Who raises a number of errors can tolerate more of them in exchange for fewer
-        others, so this also states the objective: the fewest errors that the request does not
-        limit.
+        others, so this also states the goal: the fewest errors that the request does not limit.
 
         Parameters
         ----------

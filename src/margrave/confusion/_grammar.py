@@ -3,7 +3,7 @@
 The grammar: bounds are separated by a comma, a semicolon, "and" or a new line. A bound has three
 parts: a quantity with its classes if any (``recall(spam)``, ``recall of spam``), a comparison
 (``<=``, "at most"), and a limit (``5``, ``5%``). The quantity or the comparison comes first:
-``fp <= 5``, "at most 5 false positives". After the bounds, "then" states the objective: ``then
+``fp <= 5``, "at most 5 false positives". After the bounds, "then" states the goal: ``then
 fewest errors``, ``then lowest cost of fp + 20 fn``. The tables below list the words.
 """
 
@@ -97,11 +97,12 @@ _OF_SAMPLES = {
 }
 _OF = {"of", "for"}  # "recall of spam"
 _PREDICTED = {"->", "predicted", "predicted as", "classified as"}  # "ham predicted spam"
-_THEN = {"then", "and then"}
+_THEN = {"then"}
 _FEWEST = {"fewest", "the fewest", "least", "minimise", "minimize"}
-_COST = {"lowest cost", "the lowest cost", "least cost", "minimum cost"}
+_LOWEST_COST = {"lowest cost", "the lowest cost", "least cost", "minimum cost"}
 _OTHER, _OUTSIDE = {"other errors", "others"}, {"errors outside"}
 _PLUS = {"+", "and"}
+_GOALS = (_THEN, _FEWEST, _LOWEST_COST, _OTHER, _OUTSIDE, _PLUS)
 _GRAMMAR = (_THEN, _COMPARISONS, _EQUALITIES, _VERBS, _PERCENT, _OF_SAMPLES, _OF, _PREDICTED)
 _RESERVED = {word for phrases in _GRAMMAR for phrase in phrases for word in phrase.split()}
 _RESERVED -= {"no"}  # the name of a class in many tables
@@ -140,7 +141,7 @@ def parse(text: str, examples: Sequence[str]) -> Iterator[tuple[Bound | Goal, tu
         if scanner.take_phrase(_THEN) is not None:
             yield _parse_goal(scanner), (start, scanner.position)
             if not _END.match(text, scanner.position):
-                raise scanner.expected("the end; limits come before the objective")
+                raise scanner.expected("the end; limits come before the goal")
         if _END.match(text, scanner.position):
             return
         separator = _SEPARATOR.match(text, scanner.position)
@@ -278,7 +279,7 @@ def _parse_bound(scanner: _Scanner) -> Bound:
 
 def _parse_goal(scanner: _Scanner) -> Goal:
     """Parse "fewest errors", "fewest other errors" or "lowest cost of fp + 20 fn"."""
-    is_cost = scanner.take_phrase(_COST) is not None
+    is_cost = scanner.take_phrase(_LOWEST_COST) is not None
     if is_cost and _END.match(scanner.text, scanner.position):
         start = scanner.next_start()
         message = "write the cost of each error after this, as in lowest cost of fp + 20 fn"
@@ -305,7 +306,7 @@ def _parse_term(scanner: _Scanner) -> Term:
     )
     span = (start, scanner.position)
     if quantity.is_rate or quantity.is_complement or quantity.word == "correct":
-        raise scanner.error(span, "an objective counts errors: write fp, fn, errors or rejected")
+        raise scanner.error(span, "a goal counts errors: write fp, fn, errors or rejected")
     if cost is not None and (cost.is_percent or cost.value == 0):
         raise scanner.error(cost.span, "a cost is a number above 0")
     return Term(quantity.word, labels, Fraction(1) if cost is None else cost.value)

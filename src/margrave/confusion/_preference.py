@@ -33,7 +33,7 @@ class Preference:
 
     A limit is an allowance: among the decisions that meet it, the one with the fewest errors that
     are *not* limited is the best. ``"fp <= 2%"`` means that, then, as few positives as possible
-    should be missed. A text can state another objective: ``"fp <= 2%, then fewest errors"``.
+    should be missed. A text can state another goal: ``"fp <= 2%, then fewest errors"``.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ class Preference:
         if len(set(goals)) > 1:
             stated = list(dict.fromkeys(map(str, goals)))
             raise PreferenceError(
-                f"A preference has one objective; got {' and '.join(map(repr, stated))}.",
-                code="two_objectives",
-                objectives=stated,
+                f"A preference has one goal; got {' and '.join(map(repr, stated))}.",
+                code="two_goals",
+                goals=stated,
             )
         self._set_bounds(bounds, parsed, goals[0] if goals else None)
 
@@ -129,7 +129,7 @@ class Preference:
         bounds : iterable of Bound
             At least one bound.
         then : Goal, default=None
-            The objective; None is the fewest errors that no bound limits.
+            The goal; None is the fewest errors that no bound limits.
 
         Returns
         -------
@@ -161,11 +161,11 @@ class Preference:
 
     @property
     def limits(self) -> Preference:
-        """The bounds without the objective: what a guarantee is about."""
+        """The bounds without the goal: what a guarantee is about."""
         return self if self.then is None else Preference.of(self.bounds)
 
     def goal(self, confusion: Matrix) -> Goal:
-        """Give the objective: what to minimise among the decisions that meet the bounds.
+        """Give the goal: what to minimise among the decisions that meet the bounds.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Preference:
         Returns
         -------
         Goal
-            The objective that is stated; else the fewest errors that no bound limits or, if the
+            The goal that is stated; else the fewest errors that no bound limits or, if the
             bounds limit all errors, the fewest errors in total.
         """
         if self.then is not None and self.then.terms:
@@ -196,7 +196,7 @@ class Preference:
         -------
         dict
             With the keys ``schema_version``; ``text``, the preference as it is written; ``then``,
-            the objective that it states, a text or None; and ``bounds``, a dictionary for each
+            the goal that it states, a text or None; and ``bounds``, a dictionary for each
             bound with the keys text, word, labels, at_most, limit (the count, or the fraction) and
             is_fraction.
 
@@ -320,7 +320,7 @@ class Preference:
     def keeping(self, before: Preference | None, confusion: Matrix) -> Preference:
         """Add the bounds of an earlier preference whose word and classes this one does not mention.
 
-        An objective that this preference states replaces the earlier one. Otherwise the earlier one
+        A goal that this preference states replaces the earlier one. Otherwise the earlier one
         is kept, unless the earlier bounds limit no errors: so a further limit that is already met
         changes nothing.
 

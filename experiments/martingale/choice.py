@@ -17,6 +17,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from experiments._parts import Floats, Ints, Parts, split
 from experiments.martingale import models
 from experiments.martingale.data import FRACTIONS
+from experiments.martingale.models import GOAL
 from experiments.martingale.requests import (
     Outcome,
     Request,
@@ -78,10 +79,10 @@ class CrossFitted:
         folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
         for others, fold in folds.split(X, y):
             most = request.most * int(request.is_at_risk(y[others]).sum()) // n
-            text = str(Request(request.cell, most))
+            text = f"{Request(request.cell, most)}, {GOAL}"
             tuned = model.tune(text, X[others], y[others], min_gain=0)
             scores[fold] = self._score(tuned, X[fold])
-        self.model = model.tune(str(request), X, y, min_gain=0)
+        self.model = model.tune(f"{request}, {GOAL}", X, y, min_gain=0)
         self.threshold = threshold(scores, y, request)
 
     @staticmethod

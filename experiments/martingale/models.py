@@ -27,6 +27,8 @@ from margrave.martingale import (
 
 N_LANDMARKS = 100
 FOLDS = 3
+GOAL = "then fewest errors"
+"""The goal of every request: of the models that meet it, the one with the fewest errors."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def tuned(model: Any, request: Any, X: Floats, y: Ints, **settings: Any) -> Any:
         settings["min_gain"] = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)
-        return model.tune(request, X, y, **settings)
+        return model.tune(f"{request}, {GOAL}", X, y, **settings)
 
 
 def tuned_to_half(model: Any, data: Parts, c: int, **settings: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from experiments._parts import Floats, Ints, Parts
+from experiments.martingale.models import GOAL
 from margrave.martingale import NotMetWarning, TunableLogistic
 
 Cell = Literal["fp", "fn"]
@@ -135,13 +136,13 @@ def score(model: Any, X: Floats) -> Floats:
 def with_gain(min_gain: float) -> Tune:
     """Tuning with some ``min_gain``."""
     return lambda model, request, data: model.tune(
-        str(request), data.X_tune, data.y_tune, min_gain=min_gain
+        f"{request}, {GOAL}", data.X_tune, data.y_tune, min_gain=min_gain
     )
 
 
 def by_default(model: Any, request: Request, data: Parts) -> Any:
     """Tuning with the defaults."""
-    return model.tune(str(request), data.X_tune, data.y_tune)
+    return model.tune(f"{request}, {GOAL}", data.X_tune, data.y_tune)
 
 
 def outcomes(

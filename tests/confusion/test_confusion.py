@@ -134,7 +134,9 @@ def test_counts_cannot_be_changed_and_the_callers_are_not():
     ("cell", "to", "text"),
     [
         (("ham", "spam"), 5, "fp <= 5"),
-        (("ham", "spam"), 50, "fp <= 50"),  # raised: more of them can be afforded
+        (("ham", "spam"), 50, "fp <= 50, then fewest other errors"),  # raised: more are tolerable
+        (("ham", "spam"), "50%", "fp <= 50%, then fewest other errors"),
+        (("spam", "ham"), 50, "fn <= 50, then fewest other errors"),
         (("spam", "ham"), "2%", "fn <= 2%"),
         (("spam", "spam"), 45, "correct(spam) >= 45"),
         (("ham", None), 3, "rejected(ham) <= 3"),
@@ -147,6 +149,16 @@ def test_editing_a_cell_gives_a_preference(cell, to, text):
 def test_editing_a_larger_matrix_names_both_classes():
     matrix = Confusion(np.full((3, 3), 9), classes=["a", "b c", "d"])
     assert matrix.edit("a", "b c", 2) == Preference('errors(a -> "b c") <= 2')
+    raised = matrix.edit("a", "b c", 20)
+    assert raised == Preference('errors(a -> "b c") <= 20', "then fewest other errors")
+
+
+def test_a_number_that_is_already_there_is_not_raised():
+    for true, predicted in [("ham", "spam"), ("spam", "ham")]:
+        count = MAIL[true, predicted]
+        assert MAIL.edit(true, predicted, count).then is None
+        assert MAIL.edit(true, predicted, count + 1).then is not None
+    assert (MAIL.edit("ham", "spam", 50) & MAIL.edit("spam", "ham", 0)).then is not None
 
 
 def test_an_edit_is_met_exactly_by_the_edited_matrix():

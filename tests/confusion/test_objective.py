@@ -1,15 +1,17 @@
 """The judge: verdicts against the preference itself, offsets against all thresholds, the cost."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tests.confusion.values import value_of
 
 from margrave import Confusion, Preference
-from margrave.confusion import Objective, ObjectiveValue
+from margrave.confusion import Objective
 
 # Preferences on two classes, each with the errors of which it does not speak.
 TWO = [
@@ -33,6 +35,9 @@ TWO = [
         "accuracy >= 75%",
         "errors <= 1",
         "rejected <= 5%",
+        "fp <= 50%, then fewest errors",
+        "fn <= 50%, then lowest cost of fp + 3 fn",
+        "errors <= 6, then fewest fp(0)",
     ]
 ]
 THREE = [
@@ -46,6 +51,8 @@ THREE = [
         "fn(1) <= 0",
         "alarms(0) <= 20%",
         "accuracy >= 90%",
+        "fp(2) <= 2, then fewest errors",
+        "fn(0) <= 2, then lowest cost of errors(1 -> 2) + 0.5 fp(0)",
     ]
 ]
 
@@ -88,9 +95,9 @@ def test_a_verdict_on_two_classes_is_what_the_preference_says(data, preference):
     objective = Objective(preference, codes, (0, 1))
     assert objective.matrix(answers) == matrix
     value = objective.evaluate(answers)
-    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert value[1:] == value_of(preference, matrix)
     assert (value.shortfall == 0) == preference.met(matrix)
-    assert value[2:] == (matrix.fp + matrix.fn, 0)
+    assert value.errors == matrix.fp + matrix.fn
 
 
 @given(answered(3), st.sampled_from(THREE))
@@ -98,7 +105,7 @@ def test_a_verdict_on_three_classes_is_what_the_preference_says(data, preference
     codes, answers = data
     matrix = counted(codes, answers, 3)
     value = Objective(preference, codes, (0, 1, 2)).evaluate(answers)
-    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert value[1:] == value_of(preference, matrix)
     assert (value.shortfall == 0) == preference.met(matrix)
     assert value.errors == (codes != answers).sum()
 
@@ -117,16 +124,49 @@ def test_a_limit_that_is_just_reached_is_met():
 def test_fp_and_fn_speak_of_the_positive_class():
     codes, answers = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 1])
     fp = Preference("fp <= 0")
-    assert Objective(fp, codes, ("x", "y")).evaluate(answers) == ObjectiveValue(0.0, 2.0, 3, 0)
-    assert Objective(fp, codes, ("x", "y"), positive="x").evaluate(answers) == ObjectiveValue(
-        0.0, 1.0, 3, 0
-    )
+    value = Objective(fp, codes, ("x", "y")).evaluate(answers)
+    assert (value.shortfall, value.goal, value.errors) == (2, 1, 3)
+    value = Objective(fp, codes, ("x", "y"), positive="x").evaluate(answers)
+    assert (value.shortfall, value.goal, value.errors) == (1, 2, 3)
 
 
-def test_what_is_missed_counts_before_errors_and_errors_before_rejected_samples():
-    assert ObjectiveValue(0.0, 0.0, 9, 9) < ObjectiveValue(0.0, 0.5, 0, 1)
-    assert ObjectiveValue(0.0, 0.0, 1, 9) < ObjectiveValue(0.0, 0.0, 2, 2)
-    assert ObjectiveValue(0.0, 0.0, 1, 2) < ObjectiveValue(0.0, 0.0, 1, 3)
+def test_limits_come_first_then_predicted_classes_the_goal_errors_and_rejected_samples():
+    """20 samples of class 0 and 10 of class 1, each matrix worse than the one before."""
+    matrices = [
+        [[18, 2, 0], [0, 9, 1]],  # no positive is missed
+        [[18, 2, 0], [1, 8, 1]],
+        [[17, 2, 1], [1, 8, 1]],  # a rejected sample more
+        [[17, 3, 0], [1, 9, 0]],  # a false alarm more
+        [[20, 0, 0], [2, 8, 0]],  # a positive is missed more
+        [[0, 0, 20], [9, 1, 0]],
+        [[20, 0, 0], [0, 0, 10]],  # class 1 is never predicted
+        [[16, 4, 0], [0, 10, 0]],  # the limit is missed
+    ]
+    preference = Preference("fp <= 3, rejected <= 100%")
+    objective = Objective(preference, np.repeat([0, 1], [20, 10]), (0, 1))
+    values = [*zip(*objective.evaluate_counts(np.array(matrices)), strict=True)]
+    assert all(one < next_one for one, next_one in pairwise(values))
+
+
+@given(answered(3) | answered(2), st.sampled_from(["errors", "fn(0)", "errors(0 -> 1)"]))
+def test_a_stated_goal_is_what_is_minimised(data, word):
+    codes, answers = data
+    k = max(2, codes.max() + 1, answers.max() + 1)
+    matrix = counted(codes, answers, k)
+    preference = Preference(f"fp(1) <= 2, then lowest cost of {word} + 2.5 fp(0)")
+    off_diagonal = matrix.counts[:, :k] - np.diag(np.diag(matrix.counts))
+    cells = {"errors": off_diagonal, "fn(0)": off_diagonal[0], "errors(0 -> 1)": off_diagonal[0, 1]}
+    value = Objective(preference, codes, range(k)).evaluate(answers)
+    assert value.goal == pytest.approx(cells[word].sum() + 2.5 * off_diagonal[:, 0].sum())
+    assert value[1:] == value_of(preference, matrix)
+
+
+def test_a_stand_in_without_a_goal_has_the_errors_that_no_bound_limits():
+    codes, answers = np.array([0, 0, 1, 1, 1]), np.array([1, 0, 0, 0, 1])
+    wanted = Preference("fp <= 2")
+    for then, goal in [(None, 2), (Preference("fp <= 2, then fewest fp").then, 1)]:
+        stand_in = SimpleNamespace(all_bounds=wanted.all_bounds, then=then)
+        assert Objective(stand_in, codes, (0, 1)).evaluate(answers).goal == goal
 
 
 @given(scored(2, grid=2), st.sampled_from(TWO))
@@ -135,13 +175,11 @@ def test_no_threshold_is_better_than_the_best_offset_of_two_classes(data, prefer
     offset, value = Objective(preference, codes, (0, 1)).best_offsets(scores)
 
     def judged(answers):
-        matrix = counted(codes, answers, 2)
-        shortfall = round(preference.shortfall(matrix), 9)
-        return shortfall, matrix.fp + matrix.fn, 0
+        return value_of(preference, counted(codes, answers, 2))
 
     toward = scores[:, 1] - scores[:, 0]
     best = min(judged((toward > threshold).astype(int)) for threshold in thresholds(toward))
-    assert (round(value.shortfall, 9), value.errors, value.n_rejected) == best
+    assert value[1:] == best
     assert judged((scores + offset).argmax(axis=1)) == best
     assert offset.sum() == pytest.approx(0)
 
@@ -151,7 +189,7 @@ def test_an_outlier_takes_no_threshold_away(outlier):
     toward = np.array([-2.0, -1, 1, 2, 3, outlier])
     objective = Objective(Preference("fp <= 0"), np.array([0, 0, 1, 0, 1, 1]), (0, 1))
     offset, value = objective.best_offsets(np.column_stack([np.zeros(6), toward]))
-    assert value == (0, 0, 1, 0)  # above 2: one positive is lost
+    assert value == (0, 0, 0, 1, 1, 0)  # above 2: one positive is lost
     assert -3 < offset[1] - offset[0] < -2
 
 
@@ -160,7 +198,7 @@ def test_scores_that_differ_by_rounding_only_are_not_told_apart():
     assert scores[0, 1] > scores[1, 1]
     objective = Objective(Preference("fp <= 0"), np.array([1, 0, 1]), (0, 1))
     offset, value = objective.best_offsets(scores)
-    assert value == (0, 0, 1, 0)
+    assert value == (0, 0, 0, 1, 1, 0)
     assert (scores + offset).argmax(axis=1).tolist() == [0, 0, 1]
 
 
@@ -169,7 +207,7 @@ def test_a_threshold_stands_halfway_and_no_farther_than_it_must():
     scores = np.column_stack([np.zeros(4), toward])
     objective = Objective(Preference("fp <= 0"), np.array([0, 0, 1, 1]), (0, 1))
     offset, value = objective.best_offsets(scores)
-    assert value == (0, 0, 0, 0)
+    assert value == (0, 0, 0, 0, 0, 0)
     assert offset.tolist() == [0.75, -0.75]
     # Two of 1, 2, 3 and 4 are wrong; thresholds after 1 and after 3 leave one.
     scores = np.column_stack([np.zeros(4), [1, 2, 3, 4]])
@@ -178,7 +216,7 @@ def test_a_threshold_stands_halfway_and_no_farther_than_it_must():
     # An offset of 0 is as good as any other here.
     scores = np.column_stack([np.zeros(4), toward])
     same, value = objective.best_offsets(scores - [0, 1.4])
-    assert value == (0, 0, 0, 0)
+    assert value == (0, 0, 0, 0, 0, 0)
     assert same.tolist() == [0, 0]
 
 
@@ -213,7 +251,7 @@ def test_two_classes_of_three_are_moved_where_one_is_not_enough():
     scores = np.array([[9.0, 0, 0], [1, 0, -9], [1, 0, -9], [1, -9, 0], [1, -9, 0]])
     objective = Objective(Preference("accuracy >= 100%"), np.array([0, 1, 1, 2, 2]), (0, 1, 2))
     offset, value = objective.best_offsets(scores)
-    assert value == (0, 0, 0, 0)
+    assert value == (0, 0, 0, 0, 0, 0)
     assert (scores + offset).argmax(axis=1).tolist() == [0, 1, 1, 2, 2]
 
 
@@ -244,9 +282,11 @@ def test_a_fine_grid_of_offsets_finds_hardly_fewer_errors(seed, text):
     objective = Objective(Preference(text), codes, (0, 1, 2))
     _, value = objective.best_offsets(scores)
     steps = np.linspace(-6, 6, 61)
-    _, shortfall, errors, _ = best_of(objective, scores, [(0, a, b) for a in steps for b in steps])
-    assert value.shortfall <= shortfall
-    assert value[1:] <= (shortfall, errors + 1, 0)
+    _, *best, errors, _ = best_of(objective, scores, [(0, a, b) for a in steps for b in steps])
+    shortfall, unpredicted, goal = best
+    assert value[1:4] <= (shortfall, unpredicted, goal + 1)
+    if value[1:4] == (shortfall, unpredicted, goal):
+        assert value.errors <= errors + 1
 
 
 def test_two_limits_do_not_send_samples_to_a_third_class():
@@ -264,8 +304,10 @@ def test_two_limits_do_not_send_samples_to_a_third_class():
     assert value.shortfall == 0
     # A random search near what was found, and far from it.
     steps = rng.choice([0.02, 0.2, 2], size=(3000, 1)) * rng.normal(size=(3000, 4))
-    _, shortfall, errors, _ = best_of(objective, scores, offset + steps)
-    assert value[1:] <= (shortfall, errors + 2, 0)
+    _, shortfall, unpredicted, goal, errors, _ = best_of(objective, scores, offset + steps)
+    assert value[1:3] <= (shortfall, unpredicted)
+    assert value.goal <= goal + 2
+    assert value.goal < goal or value.errors <= errors + 2
 
 
 # Samples that get no answer: -1, and a last column.
@@ -311,7 +353,7 @@ def test_a_verdict_counts_what_is_rejected_as_the_preference_does(data, preferen
     assert objective.matrix(answers) == matrix
     assert objective.matrix(answers).n_rejected == (answers == -1).sum()
     value = objective.evaluate(answers)
-    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert value[1:] == value_of(preference, matrix)
     assert (value.shortfall == 0) == preference.met(matrix)
     assert value.errors == ((codes != answers) & (answers >= 0)).sum()
 
@@ -321,7 +363,7 @@ def test_three_classes_may_be_rejected_too(data, preference):
     codes, answers = data
     matrix = Confusion.of(codes, answers, classes=range(3), reject_label=-1)
     value = Objective(preference, codes, (0, 1, 2)).evaluate(answers)
-    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert value[1:] == value_of(preference, matrix)
     assert (value.shortfall == 0) == preference.met(matrix)
     assert value.errors == ((codes != answers) & (answers >= 0)).sum()
     assert value.n_rejected == (answers < 0).sum()
@@ -330,13 +372,12 @@ def test_three_classes_may_be_rejected_too(data, preference):
 @given(stacks(2), st.sampled_from(WITH_REJECTS))
 def test_a_stack_is_judged_matrix_by_matrix(counts, preference):
     objective = Objective(preference, np.array([0, 1]), (0, 1))
-    _, shortfall, errors, n_rejected = objective.evaluate_counts(counts)
+    _, *values = objective.evaluate_counts(counts)
     for i, one in enumerate(counts):
         matrix = Confusion(one)
-        assert shortfall[i] == pytest.approx(preference.shortfall(matrix), abs=1e-9)
-        assert (shortfall[i] == 0) == preference.met(matrix)
-        assert errors[i] == one[:, :2].sum() - np.trace(one)
-        assert n_rejected[i] == matrix.n_rejected
+        assert tuple(value[i] for value in values) == value_of(preference, matrix)
+        assert (values[0][i] == 0) == preference.met(matrix)
+        assert values[3][i] == one[:, :2].sum() - np.trace(one)
 
 
 @given(stacks(3), st.sampled_from(THREE))
@@ -366,27 +407,28 @@ def test_groups_of_samples_are_judged_as_their_samples(data, preference, times):
 
 
 def beats_by_hand(objective, one, other, standard_errors):
-    """The definition: the shortfall, or McNemar's statistic of the errors of only one."""
-    values = [objective.evaluate(each)[:2] for each in (one, other)]
+    """The definition: the limits and the classes, or McNemar's statistic weighted by the costs."""
+    values = [objective.evaluate(each)[:3] for each in (one, other)]
     if values[0] != values[1]:
         return values[0] < values[1]
-    fewer = more = 0
+    matrix = objective.matrix(one)
+    costs = objective.preference.goal(matrix).costs(matrix)
+    gain = variance = 0.0
     for true, mine, its in zip(objective.codes, one, other, strict=True):
-        wrong = [-1 != predicted != true for predicted in (mine, its)]
-        fewer += wrong == [False, True]
-        more += wrong == [True, False]
-    return fewer > more and (fewer - more) / np.sqrt(fewer + more) > standard_errors
+        saved = costs[true, its] - costs[true, mine]
+        gain, variance = gain + saved, variance + saved**2
+    return gain > 0 and gain / np.sqrt(variance) > standard_errors
 
 
 def discordant(fewer, more, n=40):
-    """Predictions for n samples of class 1, with errors of only the second and of only the first.
+    """Predictions for n samples of class 1 and one of class 0, which is predicted correctly.
 
-    No bound is about them, so only errors count.
+    Some of class 1 are errors of only the second and of only the first; no bound limits these.
     """
-    codes = np.ones(n, dtype=np.intp)
+    codes = np.append(np.ones(n, dtype=np.intp), 0)
     one, other = codes.copy(), codes.copy()
     other[:fewer] = 0
-    one[n - more :] = 0
+    one[n - more : n] = 0
     return Objective(Preference("fp <= 0"), codes, (0, 1)), one, other
 
 
@@ -430,10 +472,36 @@ def test_a_smaller_shortfall_always_beats():
 
 
 def test_a_rejected_sample_is_no_error():
-    _, one, other = discordant(6, 0)
-    objective = Objective(Preference("rejected <= 50%"), np.ones(40, dtype=np.intp), (0, 1))
-    assert objective.beats(np.where(other == 0, -1, other), other)
-    assert not objective.beats(one, np.where(other == 0, -1, other), 0.0)
+    objective, one, other = discordant(6, 0)
+    objective = Objective(Preference("rejected <= 50%"), objective.codes, (0, 1))
+    rejecting = np.where(one != other, -1, other)
+    assert objective.beats(rejecting, other)
+    assert not objective.beats(one, rejecting, 0.0)
+
+
+def test_a_prediction_of_every_class_always_beats():
+    codes = np.repeat([0, 1], 10)
+    objective = Objective(Preference("fn <= 100%"), codes, (0, 1))
+    never, once = np.zeros(20, dtype=np.intp), np.zeros(20, dtype=np.intp)
+    once[:5] = 1  # with five errors more
+    assert objective.beats(once, never, 1e9)
+    assert not objective.beats(never, once, 0.0)
+
+
+def test_costs_weigh_what_only_one_of_two_predictions_costs():
+    """Ten false alarms against three missed positives, of cost 1 and 4."""
+    codes = np.repeat([0, 1], 20)
+    fewer_alarms, fewer_missed = codes.copy(), codes.copy()
+    fewer_alarms[20:23] = 0
+    fewer_missed[:10] = 1
+    for text, expected in [
+        ("fewest errors", fewer_alarms),
+        ("lowest cost of fp + 4 fn", fewer_missed),
+    ]:
+        objective = Objective(Preference(f"rejected <= 0, then {text}"), codes, (0, 1))
+        other = fewer_missed if expected is fewer_alarms else fewer_alarms
+        assert objective.beats(expected, other, 0.0)
+        assert not objective.beats(other, expected, 0.0)
 
 
 @given(answered(2), classes_of(12, 2), st.sampled_from(TWO), st.sampled_from([0.0, 1.0, 2.0]))

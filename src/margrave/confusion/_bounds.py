@@ -67,7 +67,7 @@ class PreferenceError(MargraveError):
     ``too_large``       A count is more than the samples that it applies to: bound, limit, n.
     ``no_samples``      A count cannot become a fraction of no samples: bound.
     ``no_preference``   There is no bound.
-    ``two_goals``  More than one goal is stated: goals.
+    ``two_goals``       More than one goal is stated: goals.
     ``cannot_reject``   A bound requires rejected samples of a method that rejects none: bound.
     ``no_candidate``    No strategy applies to the preference: preference, strategies.
     ==================  ==========================================================================

@@ -321,23 +321,27 @@ class Objective:
         best, n_failed = self.evaluate((scores + offset).argmax(axis=1)), 0
         for up, down in cycle(directions):
             limits = _limit_move(offset - first, up, down, width)
-            trial, move = offset.copy(), self._sweep(scores + offset, up, down, limits)
-            trial[up] += move
-            if down is not None:
-                trial[down] -= move
-            trial -= trial.mean()
-            value = self.evaluate((scores + trial).argmax(axis=1))
-            if value < best:
-                offset, best, n_failed = trial, value, 0
+            move, expected = self._sweep(scores + offset, up, down, limits)
             n_failed += 1  # a direction that has just been searched offers nothing more
+            if expected < best:  # then its predictions are counted: rounding may change some
+                trial = offset.copy()
+                trial[up] += move
+                if down is not None:
+                    trial[down] -= move
+                trial -= trial.mean()
+                value = self.evaluate((scores + trial).argmax(axis=1))
+                if value < best:
+                    offset, best, n_failed = trial, value, 1
             if n_failed == len(directions):
                 break
         return offset, best
 
     def _sweep(
         self, scores: Floats, up: int, down: int | None, limits: tuple[float, float]
-    ) -> float:
+    ) -> tuple[float, tuple[float, ...]]:
         """Find the best amount to add to the scores of class `up`, and to subtract from `down`.
+
+        Return it with the expected value, without a move if none is within the limits.
 
         As the amount grows, the class that is predicted changes from `down` (if there is one) to
         the best of the others, and then to `up`; or from `down` to `up` directly.
@@ -364,7 +368,7 @@ class Objective:
         moves = np.concatenate([[at[0] - 1], (at[1:] + at[:-1]) / 2, [at[-1] + 1]])[thresholds]
         allowed = (limits[0] <= moves) & (moves <= limits[1])
         if not allowed.any():
-            return 0.0
+            return 0.0, (np.inf,)
         moves, thresholds = moves[allowed], thresholds[allowed]
         cells = np.bincount(self.codes * self.k + first, self.counts, self.k**2)
         if self.rest is not None:
@@ -387,12 +391,13 @@ class Objective:
 
         values = self._evaluate_sums(sums(slice(self.k, None)))
         best = smallest(*values, np.abs(moves))
-        end = thresholds[best]
+        end, unpredicted = thresholds[best], np.zeros(len(moves), dtype=np.int64)
         done = np.bincount(moved[:end], None if size is None else size[:end], self.k**3)
         if ((change[: self.k] @ done + parts[: self.k].reshape(self.k, -1) @ cells) == 0).any():
             unpredicted = np.sum([column == 0 for column in sums(slice(self.k))], axis=0)
             best = smallest(*values[:2], unpredicted, *values[2:], np.abs(moves))
-        return float(moves[best])
+        found = (*values[:2], unpredicted, *values[2:])
+        return float(moves[best]), tuple(float(value[best]) for value in found)
 
 
 def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tuple[float, float]:

@@ -31,6 +31,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         seed=results.seed,
         versions=versions(),
         reproduced=sentences.reproduced(found),
+        p_of_significant=sentences.p_of_significant(results),
         distance=sentences.distance(results),
         n_impossible=len(impossible),
         impossible="\n".join(f"  - {line}" for line in impossible),

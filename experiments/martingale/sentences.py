@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import t
 
 from experiments._page import listed
 from experiments.martingale import choice, tables
@@ -94,8 +95,14 @@ def reproduced(found: Sequence[Claim]) -> str:
     counts = Counter(claim.found for claim in found)
     return (
         f"Of {counts.total()} differences that the tables print, {counts[1]} are found here, "
-        f"{counts[0]} are not significant, and {counts[-1]} are significant with the opposite sign."
+        f"{counts[0]} are not significant, and {counts[-1]} are significant with the opposite "
+        "sign. The p-values are not corrected for the number of differences."
     )
+
+
+def p_of_significant(results: Results) -> str:
+    """Give the two-sided p-value of a mean that is two standard errors from 0, over the splits."""
+    return f"{2 * t.sf(2, results.plan.n_splits - 1):.2f}"
 
 
 def reproduced_in(found: Sequence[Claim], number: int) -> str:

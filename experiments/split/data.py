@@ -6,7 +6,7 @@ repository.
 
 Several problems of one source, such as the eight from yeast, are alike. So whole sources, drawn
 with a fixed seed, are either in the part *choose*, on which the rules of the split and the score
-were chosen, or in the part *final*, on which they were measured once. The data sets of the steering
+were chosen, or in the part *final*, on which nothing was chosen. The data sets of the steering
 study are a third part, *steer*.
 """
 

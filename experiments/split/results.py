@@ -13,31 +13,22 @@ from joblib import Parallel, delayed
 from experiments._parts import Floats, Ints
 from experiments.martingale.results import Gap
 from experiments.split import data
-from experiments.split.trainings import (
-    BOOSTING,
-    FRACTIONS,
-    OLD_SCORE,
-    Plan,
-    Request,
-    Training,
-    fixed_fractions,
-    old_fraction,
-    path_of,
-)
+from experiments.split.trainings import BOOSTING, FIXED, Fixed, Plan, Request, path_of
 from experiments.steer import learn_then_test
 from experiments.steer import results as steer
 from experiments.steer.chance import Sizes
-from experiments.steer.guarantees import ACCEPTED, MARGRAVE, Outcome, count_errors
+from experiments.steer.guarantees import ORDER_STATISTIC, Outcome, measure
 from experiments.steer.guarantees import Case as Guarantee
+from experiments.steer.results import Run
 from experiments.steer.rivals import (
     CONFIDENCE,
+    MARGRAVE,
     MEMBER,
     SELECTION,
     STACKING_LOG_ODDS,
-    order_statistic_threshold,
 )
 from experiments.steer.study import Plan as SteerPlan
-from experiments.steer.study import Run
+from experiments.steer.study import Training
 from margrave import datasets
 from margrave.steer._order_statistic import largest_allowed_count
 
@@ -49,11 +40,12 @@ RIVALS = (
     *((MAPIE,) if learn_then_test.HAS_MAPIE else ()),
 )
 
-Key = tuple[str, object]
-"""A rule, and the split of its training: "planned", "before", or a fraction."""
-PLANNED: Key = (MARGRAVE, "planned")
-BEFORE: Key = (OLD_SCORE, "before")
-NEW_SCORE: Key = (MARGRAVE, "before")
+At = Fixed | None
+"""A fixed split, or None for the planned one."""
+Key = tuple[str, At]
+"""A rule, and the split of its training."""
+PLANNED: Key = (MARGRAVE, None)
+PLANNED_ORDER_STATISTIC: Key = (ORDER_STATISTIC, None)
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ class Case:
     seed: int
     request: Request
     n_given: tuple[int, int]
-    n_certify: dict[object, tuple[int, int]]
+    n_certify: dict[At, tuple[int, int]]
     m: int
     n_others: int
     outcomes: dict[Key, Outcome | None]
@@ -97,18 +89,18 @@ class Case:
     @property
     def as_guarantee(self) -> Guarantee:
         """The guarantee at the planned split, as one of the steering study."""
-        n, _ = self.n_certify["planned"]
+        n, _ = self.n_certify[None]
         sizes = Sizes(n, largest_allowed_count(n, self.request.rate, 1 - CONFIDENCE), self.m)
-        outcomes = {rule: self.outcomes[rule, "planned"] for rule in (MARGRAVE, ACCEPTED)}
+        outcomes = {rule: self.outcomes[rule, None] for rule in (MARGRAVE, ORDER_STATISTIC)}
         side, percent = self.request.side, self.request.percent
-        return Guarantee(side, percent, sizes, self.n_others, outcomes, {})
+        return Guarantee(side, percent, sizes, self.n_others, outcomes)
 
     @property
     def is_new(self) -> bool:
         """Whether the problem is not one of the steering study."""
         return self.title not in datasets.names()
 
-    def set_aside(self, at: object) -> tuple[float, float]:
+    def set_aside(self, at: At) -> tuple[float, float]:
         """Fractions of the limited class and of the other one in the certification set."""
         (n, n_others), (given, given_others) = self.n_certify[at], self.n_given
         return n / given, n_others / given_others
@@ -123,33 +115,6 @@ class Case:
         return 0.0 if outcome is None else 100 * (1 - outcome.missed / self.n_others)
 
 
-def measure(
-    training: Training, request: Request, rules: Sequence[str]
-) -> dict[str, Outcome | None]:
-    """Certify a request with each rule on the certification set, and count test errors."""
-    arrays, limited = training.arrays, request.limited
-    y, y_test = arrays["certify/y"], arrays["test/y"]
-    if request.count(y) < request.needed:
-        return dict.fromkeys(rules)
-    found: dict[str, Outcome | None] = {}
-    for rule in rules:
-        positive: Any
-        if rule == MAPIE:
-            positive = learn_then_test.predict_with_mapie(
-                (arrays[f"tune/{MARGRAVE}"], arrays["tune/y"]),
-                (arrays[f"certify/{MARGRAVE}"], y),
-                arrays[f"test/{MARGRAVE}"],
-                limited,
-                request.rate,
-            )[rule]
-        else:
-            scores = arrays[f"certify/{rule}"]
-            threshold = order_statistic_threshold(scores, y, limited, request.rate)
-            positive = arrays[f"test/{rule}"] > threshold
-        found[rule] = None if positive is None else count_errors(positive, y_test, limited)
-    return found
-
-
 def measure_split(title: str, seed: int, plan: Plan, folder: Path) -> list[Case]:
     """Measure all methods on the stored trainings of one split.
 
@@ -160,25 +125,17 @@ def measure_split(title: str, seed: int, plan: Plan, folder: Path) -> list[Case]
     """
     problem = data.load(title)
     given = problem.split(seed)
-    requests = plan.certifiable(given.y)
-    trained = fixed_fractions(requests, given.y)
-    cases = []
-    for request in requests:
-        names: dict[object, object] = {at: at for at in FRACTIONS} | {"planned": request.key}
-        if (old := old_fraction(request, given.y)) in trained:
-            names["before"] = old
-        outcomes: dict[Key, Outcome | None] = {BEFORE: None, NEW_SCORE: None}
-        n_certify: dict[object, tuple[int, int]] = {}
+    rules, cases = (MARGRAVE, ORDER_STATISTIC, *RIVALS), []
+    for request in plan.certifiable(given.y):
+        outcomes: dict[Key, Outcome | None] = {}
+        n_certify: dict[At, tuple[int, int]] = {}
         facts: dict[str, Any] = {}
-        for at, name in names.items():
-            training = Training.load(path_of(folder, title, seed, name))
-            rules = (OLD_SCORE, MARGRAVE) if at == "before" else (MARGRAVE, *RIVALS)
-            found = measure(training, request, rules)
-            outcomes |= {(rule, at): outcome for rule, outcome in found.items()}
+        for at in (*FIXED, None):
+            training = Training.load(path_of(folder, title, seed, request, at))
+            found = measure(training, request.side, request.percent) or dict.fromkeys(rules)
+            outcomes |= {(rule, at): found[rule] for rule in rules}
             n_certify[at] = _count(training.arrays["certify/y"], request)
-            facts |= training.facts if at == "planned" else {}
-        accepted = facts["accepted"]
-        outcomes[ACCEPTED, "planned"] = None if accepted is None else Outcome(*accepted)
+            facts = training.facts  # in the end those of the planned training
         n_given, (m, n_others) = _count(given.y, request), _count(given.y_test, request)
         where = title, problem.source, problem.n_rows, seed, request
         cases.append(Case(*where, n_given, n_certify, m, n_others, outcomes, facts))
@@ -237,9 +194,20 @@ class Results:
         """The guaranteed rates."""
         return sorted({case.request.percent for case in self.cases})
 
-    def best_fixed(self, rule: str) -> float:
+    def best_fixed(self, rule: str) -> Fixed:
         """Find the fixed split at which the mean recall of a rule is highest."""
-        return max(FRACTIONS, key=lambda at: mean_recall(self.cases, (rule, at)))
+        return max(FIXED, key=lambda at: mean_recall(self.cases, (rule, at)))
+
+    def best_where_both(self, rule: str) -> Fixed:
+        """Find the fixed split at which a rule is best where it and Margrave's plan certify."""
+
+        def mean(at: Fixed) -> float:
+            both = both_certify(self.cases, (rule, at), PLANNED)
+            if not both:
+                return -np.inf
+            return mean_recall(both, (rule, at)) - mean_recall(both, PLANNED)
+
+        return max(FIXED, key=mean)
 
     @property
     def guarantees(self) -> steer.Results:
@@ -275,6 +243,11 @@ def by_source(cases: Sequence[Case], of: Callable[[Case], float]) -> Floats:
 def mean_recall(cases: Sequence[Case], key: Key) -> float:
     """Mean over the sources of the recall of a method."""
     return float(np.mean(by_source(cases, lambda case: case.recall(key))))
+
+
+def both_certify(cases: Sequence[Case], one: Key, other: Key) -> list[Case]:
+    """List the cases that neither method refuses."""
+    return [case for case in cases if case.is_certified(one) and case.is_certified(other)]
 
 
 def difference(cases: Sequence[Case], one: Key, other: Key) -> Gap | None:

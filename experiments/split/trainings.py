@@ -7,7 +7,6 @@ the final problems before the end.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -17,14 +16,14 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from experiments._parts import Ints
 from experiments.split import data
 from experiments.split.data import Given
-from experiments.steer.guarantees import CLASSES, MARGRAVE
-from experiments.steer.rivals import CONFIDENCE, Predicted, fit_rivals
+from experiments.steer.guarantees import CLASSES
+from experiments.steer.rivals import CONFIDENCE
+from experiments.steer.study import Training, score_parts
 from margrave._indexing import select_rows
 from margrave.steer import Dialog
 from margrave.steer._order_statistic import samples_needed
@@ -136,38 +135,6 @@ def draw_fixed(y: Ints, fixed: Fixed, limited: int, seed: int) -> Ints:
     return np.sort(np.concatenate(drawn))
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """A trained committee and its rivals.
-
-    Attributes
-    ----------
-    facts : dict
-        The seconds of ``from_data``; for a planned training also those of planning and the recall
-        that is expected.
-    arrays : dict of ndarray
-        For each part "tune", "certify" and "test" the labels ("tune/y") and the scores of the
-        rules; the tuning set has only Margrave's.
-    """
-
-    facts: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
-
-    def save(self, path: Path) -> None:
-        """Write to a file, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".unfinished.npz")
-        np.savez_compressed(unfinished, facts=json.dumps(self.facts), **self.arrays)  # type: ignore[arg-type]
-        unfinished.replace(path)
-
-    @classmethod
-    def load(cls, path: Path) -> Training:
-        """Read from a file."""
-        with np.load(path) as stored:
-            arrays = {name: stored[name] for name in stored.files if name != "facts"}
-            return cls(json.loads(str(stored["facts"])), arrays)
-
-
 def train(given: Given, at: Ints | Request, plan: Plan, seed: int) -> Training:
     """Start a dialog on the given samples, fit the rivals, and score the test set.
 
@@ -182,12 +149,12 @@ def train(given: Given, at: Ints | Request, plan: Plan, seed: int) -> Training:
     seed : int
         The seed of the dialog.
     """
-    request = at if isinstance(at, Request) else None
-    rest = None if request else np.setdiff1d(np.arange(len(given.y)), at)
+    request, certify = (at, None) if isinstance(at, Request) else (None, at)
+    rest = np.arange(len(given.y)) if certify is None else _without(given.y, certify)
     before = perf_counter()
     dialog = Dialog.from_data(
-        given.X if rest is None else select_rows(given.X, rest),
-        given.y if rest is None else given.y[rest],
+        select_rows(given.X, rest),
+        given.y[rest],
         committee=None if plan.committee is None else list(plan.committee),
         certify=None if request is None else "auto",
         guarantee=None if request is None else str(request),
@@ -199,27 +166,29 @@ def train(given: Given, at: Ints | Request, plan: Plan, seed: int) -> Training:
     facts: dict[str, Any] = {"seconds": perf_counter() - before}
     if (split_plan := dialog.plan()) is not None:
         facts |= {"planning": split_plan.seconds, "expected": split_plan.chosen.recall}
-    tuning, start = dialog._data, dialog.history[0].candidate
-    if rest is None:
+    if certify is None:
         kept = dialog._acceptances.certification_set
         if kept is None or kept.at is None:
-            raise RuntimeError("A certification set was asked for.")
-        at, rest = kept.at, np.setdiff1d(np.arange(len(given.y)), kept.at)
-    encode = tuning.committee.encode
-    boosting = HistGradientBoostingClassifier(random_state=seed)
-    boosting.fit(encode(select_rows(given.X, rest)), given.y[rest])
-    rivals = fit_rivals(dialog) | {MARGRAVE: start.scorer.score_raw}
-    arrays = {"tune/y": tuning.codes, f"tune/{MARGRAVE}": start.scores}
+            raise RuntimeError("The dialog has set no samples aside.")
+        certify = kept.at
+        rest = _without(given.y, certify)
     parts = {
-        "certify": (select_rows(given.X, at), given.y[at]),
+        "certify": (select_rows(given.X, certify), given.y[certify]),
         "test": (given.X_test, given.y_test),
     }
-    for part, (X, y) in parts.items():
-        predicted = Predicted.by_members_of(dialog, X, y)
-        arrays |= {f"{part}/{rule}": score(predicted.raw) for rule, score in rivals.items()}
+    arrays = score_parts(dialog, parts)
+    encode = dialog._data.committee.encode
+    boosting = HistGradientBoostingClassifier(random_state=seed)
+    boosting.fit(encode(select_rows(given.X, rest)), given.y[rest])
+    for part, (X, _) in parts.items():
         boosted = boosting.decision_function(encode(X))
-        arrays |= {f"{part}/y": y, f"{part}/{BOOSTING}": np.round(boosted, _DECIMALS)}
+        arrays[f"{part}/{BOOSTING}"] = np.round(boosted, _DECIMALS)
     return Training(facts, arrays)
+
+
+def _without(y: Ints, certify: Ints) -> Ints:
+    """Return the positions that are not in the certification set."""
+    return np.setdiff1d(np.arange(len(y)), certify)
 
 
 def path_of(folder: Path, title: str, seed: int, request: Request, at: Fixed | None) -> Path:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
 from experiments.martingale.results import Gap
-from experiments.steer.guarantees import ACCEPTED, MARGRAVE, OWN, RETUNE, TUNED
+from experiments.steer.guarantees import ORDER_STATISTIC, RIVALS, TUNED
 from experiments.steer.learn_then_test import HAS_MAPIE, HOLM, SEQUENCE
 from experiments.steer.results import MIN_P, Results, is_higher, is_lower
+from experiments.steer.rivals import MARGRAVE
 from experiments.steer.tables import format_p, percent
 
 
@@ -20,32 +19,25 @@ def targets(results: Results) -> list[str]:
 
 def guarantees(results: Results) -> str:
     """Report whether the accepted models keep their guarantees on test."""
-    rules = (ACCEPTED, MARGRAVE)
-    least = min(results.pooled(p, rule).p for p in results.percents for rule in rules)
-    return (
-        f"Guarantees: **{_verdict(least > MIN_P)}**. {describe_exceeded(results, ACCEPTED)} The "
-        "target is that no rate has more test errors than valid guarantees explain "
-        f"(p > {MIN_P:g}, also if the whole allowance is used); the smallest p is "
-        f"{format_p(least)}."
-    )
-
-
-def _verdict(met: bool) -> str:
-    return "met" if met else "missed"
-
-
-def describe_exceeded(results: Results, rule: str) -> str:
-    """Tell how often the test set shows more than the guaranteed rate."""
-    each = [results.pooled(p, rule) for p in results.percents]
+    each = [results.pooled(p, MARGRAVE) for p in results.percents]
+    order_statistics = [results.pooled(p, ORDER_STATISTIC) for p in results.percents]
+    least = min(one.p for one in (*each, *order_statistics))
     n = sum(one.n_cases for one in each)
     exceeded, expected = (
         sum(getattr(one, name) * one.n_cases for one in each) / n
         for name in ("exceeded", "expected")
     )
     return (
-        f"The test set shows more than the guaranteed rate for {percent(exceeded, 1)} of the {n} "
-        f"guarantees; chance alone explains {percent(expected, 1)}, because test sets are finite."
+        f"Guarantees: **{_verdict(least > MIN_P)}**. For {percent(exceeded, 1)} of the {n:,} "
+        "accepted models, the test set shows more than the guaranteed rate; for the same models, "
+        f"chance alone explains {percent(expected, 1)}, because test sets are finite. The target "
+        "is that no rate has more test errors than valid guarantees explain "
+        f"(p > {MIN_P:g}, also with the order statistic); the smallest p is {format_p(least)}."
     )
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "missed"
 
 
 def cost(results: Results) -> str:
@@ -56,12 +48,12 @@ def cost(results: Results) -> str:
     return (
         f"Cost: **{_verdict(not is_higher(gap))}**. At the same guarantee, the strongest rival is "
         f"{rule}: its recall of the other class minus {MARGRAVE}'s is {gap} points (± one standard "
-        f"error over the data sets), {_describe_difference(gap)}. The target is that no rival is "
+        f"error over the data sets), {describe_difference(gap)}. The target is that no rival is "
         f"ahead of {MARGRAVE} by more than one standard error."
     )
 
 
-def _describe_difference(gap: Gap) -> str:
+def describe_difference(gap: Gap) -> str:
     """Describe a rival's difference, in words that its standard error supports."""
     if is_higher(gap):
         return f"so {MARGRAVE} loses to it"
@@ -82,18 +74,6 @@ def tuning_quantile(results: Results) -> str:
     )
 
 
-def total_errors(results: Results) -> str:
-    """Compare all test errors of accepted models with those of order statistics."""
-    accepted, whole = (
-        sum(outcome.total for case in results.cases if (outcome := case.outcomes[rule]))
-        for rule in (ACCEPTED, MARGRAVE)
-    )
-    return (
-        f"Over all guarantees, accepted models make {accepted:,} test errors of either kind, and "
-        f"thresholds at the order statistic {whole:,}."
-    )
-
-
 def best_member(results: Results) -> str:
     """Name the member that is the best one most often."""
     name, count = Counter(run.best_member for run in results.runs).most_common(1)[0]
@@ -102,7 +82,7 @@ def best_member(results: Results) -> str:
 
 def others(results: Results) -> str:
     """List the rivals by what their mean difference shows."""
-    gaps = {rule: results.mean_difference(rule) for rule in results.rivals if rule not in OWN}
+    gaps = {rule: results.mean_difference(rule) for rule in RIVALS}
     higher = [rule for rule, gap in gaps.items() if is_higher(gap)]
     lower = [rule for rule, gap in gaps.items() if is_lower(gap)]
     unclear = [rule for rule, gap in gaps.items() if gap and rule not in higher + lower]
@@ -115,16 +95,6 @@ def others(results: Results) -> str:
 
 def _join(names: list[str]) -> str:
     return "; ".join(names) or "none"
-
-
-def strategies(results: Results) -> str:
-    """Tell how often the opt-in strategy replaces the score, and what it does there."""
-    there = [case for case in results.cases if case.strategies[RETUNE] != "move"]
-    text = f"`retune` does so for {len(there)} of {len(results.cases)}"
-    if there:
-        own, plain = (np.mean([case.recall(name) for case in there]) for name in (RETUNE, MARGRAVE))
-        text += f" guarantees, where the recall is {own:.1f} % with it and {plain:.1f} % without"
-    return text + "."
 
 
 def mapie(results: Results) -> str:

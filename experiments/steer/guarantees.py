@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments._parts import Ints
+import numpy as np
+
+from experiments._parts import Floats, Ints
 from experiments.steer import learn_then_test
 from experiments.steer.chance import Sizes, largest_count_within
 from experiments.steer.rivals import (
     CONFIDENCE,
+    MARGRAVE,
     MEMBER,
     SELECTION,
     STACKING,
     STACKING_LOG_ODDS,
-    Predicted,
-    fit_rivals,
     order_statistic_threshold,
     threshold_leaving,
 )
-from margrave.steer import Dialog
-from margrave.steer._acceptance import Acceptances
-from margrave.steer._certify import make_certification_set
-from margrave.steer._ledger import RowSample
-from margrave.steer._order_statistic import largest_allowed_count, samples_needed
-from margrave.steer._row_hashes import UsedRows
+from experiments.steer.study import Training
+from margrave.confusion import Objective, Preference
+from margrave.steer._certify import Plan, set_decision
+from margrave.steer._order_statistic import (
+    fewest_sufficient,
+    largest_allowed_count,
+    samples_needed,
+)
+from margrave.steer._plan import make_plan
+from margrave.steer._thresholds import best_decision
 
 CLASSES = {"fp": 0, "fn": 1}
 """The class whose errors a quantity counts."""
 
-MARGRAVE, ACCEPTED, TUNED = "Margrave", "accepted model", "tuning quantile"
-START, RETUNE = "start committee", "with retune"
-STRATEGIES = {MARGRAVE: None, RETUNE: ["move", "retune"]}
-"""Rules of Margrave, and the strategies of their requests; None is the default."""
+ORDER_STATISTIC, TUNED = "order statistic", "tuning quantile"
+THRESHOLDS = (MARGRAVE, ORDER_STATISTIC, TUNED)
+"""Thresholds of Margrave's score: that of the model that `accept` returns, and two others."""
 RIVALS = (
-    START,
-    MEMBER,
-    STACKING,
-    STACKING_LOG_ODDS,
-    SELECTION,
-    RETUNE,
+    *(MEMBER, STACKING, STACKING_LOG_ODDS, SELECTION),
     *(learn_then_test.METHODS if learn_then_test.HAS_MAPIE else ()),
 )
 """The rules that are compared with Margrave."""
-OWN = (START, RETUNE)
-"""Those of them that are Margrave's own, which no target is about."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,6 @@ class Case:
         Test samples of the class that is not limited.
     outcomes : dict of Outcome
         What each rule does on the test set; None where it finds no threshold.
-    strategies : dict of str
-        The strategy that the reply to each of Margrave's requests used.
     """
 
     side: str
@@ -85,12 +80,17 @@ class Case:
     sizes: Sizes
     n_others: int
     outcomes: dict[str, Outcome | None]
-    strategies: dict[str, str]
 
     @property
     def rate(self) -> float:
         """The guaranteed rate as a fraction."""
         return self.percent / 100
+
+    def sizes_of(self, rule: str) -> Sizes:
+        """Return the numbers of samples that a rule uses; `accept` leaves out those of no use."""
+        if rule != MARGRAVE:
+            return self.sizes
+        return replace(self.sizes, n=fewest_sufficient(self.sizes.n, self.rate, 1 - CONFIDENCE))
 
     def recall(self, rule: str) -> float:
         """Recall of the class that is not limited, in percent; nan without a threshold."""
@@ -120,51 +120,65 @@ def count_errors(positive: Any, y: Ints, limited: int) -> Outcome:
     return Outcome(int(wrong[y == limited].sum()), int(wrong[y != limited].sum()))
 
 
-def certify_all(
-    dialog: Dialog, certify: Predicted, test: Predicted, percents: tuple[int, ...]
-) -> list[Case]:
-    """Request, certify and test every limit that the certification set supports."""
-    rivals = {name: (f(certify.raw), f(test.raw)) for name, f in fit_rivals(dialog).items()}
-    start = dialog.history[0].candidate
-    rivals[START] = certify.scores(start.scorer), test.scores(start.scorer)
-    certification_set = make_certification_set(
-        certify.X,
-        certify.y,
-        certify.committee,
-        UsedRows.none_of(certify.X, together=False),
-        "the study",
-    )
-    y_tune = dialog._data.codes
+def plan_certification(scores: Floats, y: Ints, wanted: str, sizes: Ints) -> Plan:
+    """Plan a certification as `Dialog.prefer` and `accept` do, from the scores of a tuning set.
+
+    Parameters
+    ----------
+    scores, y : ndarray
+        Scores and labels of the tuning set.
+    wanted : str
+        The limit.
+    sizes : ndarray of int
+        The class sizes of the certification set.
+    """
+    preference = Preference(wanted)
+    objective = Objective(preference, y, (0, 1), 1)
+    decision = best_decision(objective, scores)
+    return make_plan(preference, decision, scores, objective, sizes, 1 - CONFIDENCE)
+
+
+def measure(training: Training, side: str, percent: int) -> dict[str, Outcome | None] | None:
+    """Certify a limit with each rule, and count test errors; None if it is refused.
+
+    All scores are certified as `accept` certifies Margrave's. The order statistic and MAPIE use
+    Margrave's score.
+    """
+    arrays, limited, rate = training.arrays, CLASSES[side], percent / 100
+    y_tune, y, y_test = (arrays[f"{part}/y"] for part in ("tune", "certify", "test"))
+    if (side, percent) not in supported_limits(y, (percent,)):
+        return None
+    tune, certify, test = (arrays[f"{part}/{MARGRAVE}"] for part in ("tune", "certify", "test"))
+    plan = plan_certification(tune, y_tune, f"{side} <= {percent}%", np.bincount(y))
+    predicted: dict[str, Any] = {}
+    for name in arrays:
+        part, rule = name.split("/")
+        if part == "certify" and rule != "y":
+            decision = set_decision(plan, arrays[name], y, 1 - CONFIDENCE).decision
+            predicted[rule] = decision.predict(arrays[f"test/{rule}"]) == 1
+    predicted[ORDER_STATISTIC] = test > order_statistic_threshold(certify, y, limited, rate)
+    allowed = largest_count_within(int((y_tune == limited).sum()), rate)
+    predicted[TUNED] = test > threshold_leaving(tune, y_tune, limited, allowed)
+    if learn_then_test.HAS_MAPIE:
+        predicted |= learn_then_test.predict_with_mapie(
+            (tune, y_tune), (certify, y), test, limited, rate
+        )
+    return {
+        rule: None if positive is None else count_errors(positive, y_test, limited)
+        for rule, positive in predicted.items()
+    }
+
+
+def measure_all(training: Training, percents: tuple[int, ...]) -> list[Case]:
+    """Measure every limit that the certification set supports.
+
+    Each guarantee is evaluated as the only one on its certification set.
+    """
+    y, y_test = training.arrays["certify/y"], training.arrays["test/y"]
     cases = []
-    for side, percent in supported_limits(certify.y, percents):
-        limited, rate = CLASSES[side], percent / 100
-        scored, strategies, predicted = dict(rivals), {}, {}
-        for rule, names in STRATEGIES.items():
-            # Each guarantee is evaluated as the only one, so each has its own ledger: a user who
-            # certifies several on the same samples is refused, or uses a part of δ for each.
-            dialog._acceptances = Acceptances(certification_set, RowSample.of(certify.X))
-            dialog.goto(0)
-            reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
-            scorer, strategies[rule] = reply.candidate.scorer, reply.strategy
-            scored[rule] = certify.scores(scorer), test.scores(scorer)
-            if rule == MARGRAVE:
-                model = dialog.accept(confidence=CONFIDENCE)
-                predicted[ACCEPTED] = model.decision_.predict(scored[rule][1]) == 1
-                allowed = largest_count_within(int((y_tune == limited).sum()), rate)
-                tuned = threshold_leaving(reply.candidate.scores, y_tune, limited, allowed)
-                predicted[TUNED] = scored[rule][1] > tuned
-        for rule, (known, new) in scored.items():
-            predicted[rule] = new > order_statistic_threshold(known, certify.y, limited, rate)
-        if learn_then_test.HAS_MAPIE:
-            known, new = rivals[START]
-            predicted |= learn_then_test.predict_with_mapie(
-                (start.scores, y_tune), (known, certify.y), new, limited, rate
-            )
-        outcomes = {
-            rule: None if positive is None else count_errors(positive, test.y, limited)
-            for rule, positive in predicted.items()
-        }
-        n, m = (int((y == limited).sum()) for y in (certify.y, test.y))
-        sizes = Sizes(n, largest_allowed_count(n, rate, 1 - CONFIDENCE), m)
-        cases.append(Case(side, percent, sizes, len(test.y) - m, outcomes, strategies))
+    for side, percent in supported_limits(y, percents):
+        outcomes = measure(training, side, percent) or {}
+        n, m = (int((labels == CLASSES[side]).sum()) for labels in (y, y_test))
+        sizes = Sizes(n, largest_allowed_count(n, percent / 100, 1 - CONFIDENCE), m)
+        cases.append(Case(side, percent, sizes, len(y_test) - m, outcomes))
     return cases

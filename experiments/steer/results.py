@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 
-from experiments._parts import Ints
 from experiments.martingale.results import Gap
 from experiments.steer import chance
-from experiments.steer.guarantees import MARGRAVE, OWN, RIVALS, START, Case
-from experiments.steer.study import Plan, Run
+from experiments.steer.guarantees import RIVALS, THRESHOLDS, Case, measure_all
+from experiments.steer.rivals import MARGRAVE
+from experiments.steer.study import Plan, Training, path_of
 
 MIN_P = 0.01
 """The target on guarantees is missed if a pooled count is less probable than this."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of one split.
+
+    Attributes
+    ----------
+    title : str
+        The data set.
+    seed : int
+        Seed of the split.
+    best_member : str
+        Name of the best member.
+    cases : list of Case
+        The guarantees.
+    """
+
+    title: str
+    seed: int
+    best_member: str
+    cases: list[Case]
+
+
+def measure_run(title: str, seed: int, plan: Plan, folder: Path) -> Run | None:
+    """Measure a split; None if its training is not stored."""
+    path = path_of(folder, title, seed)
+    if not path.exists():
+        return None
+    training = Training.load(path)
+    cases = measure_all(training, plan.percents)
+    return Run(title, seed, training.facts["best member"], cases)
 
 
 @dataclass(frozen=True)
@@ -31,10 +65,10 @@ class Pooled:
     exceeded : float
         Fraction of the guarantees whose rate is exceeded on test.
     expected : float
-        The fraction that is expected by chance for order statistics.
+        The fraction that is expected by chance, if the whole allowance is used.
     p : float
-        Probability of as many errors or more for order statistics; nan if the rule finds no
-        threshold for some guarantees.
+        Probability of as many errors or more, if the whole allowance is used; nan if the rule finds
+        no threshold for some guarantees.
     """
 
     n_cases: int
@@ -64,9 +98,19 @@ class Results:
     runs: list[Run]
 
     @classmethod
-    def of(cls, plan: Plan, seed: int, runs: Iterable[Run]) -> Results:
-        """Sort runs, which come in any order."""
-        return cls(plan, seed, sorted(runs, key=lambda run: (run.title, run.split)))
+    def of(cls, plan: Plan, seed: int, folder: Path, n_jobs: int) -> Results:
+        """Measure the splits whose trainings are stored."""
+        jobs = [
+            delayed(measure_run)(title, seed + split, plan, folder)
+            for title in sorted(plan.titles)
+            for split in range(plan.n_splits)
+        ]
+        return cls(plan, seed, [run for run in Parallel(n_jobs=n_jobs)(jobs) if run is not None])
+
+    @property
+    def n_missing(self) -> int:
+        """The number of splits whose trainings are not stored."""
+        return len(self.plan.titles) * self.plan.n_splits - len(self.runs)
 
     @property
     def titles(self) -> list[str]:
@@ -84,46 +128,34 @@ class Results:
         return sorted({case.percent for case in self.cases})
 
     @property
-    def n_start_scores(self) -> int:
-        """Number of guarantees for which Margrave's score is the start committee's."""
-        return sum(case.strategies[MARGRAVE] == "move" for case in self.cases)
-
-    @property
-    def rivals(self) -> list[str]:
-        """The rules to compare with Margrave; the start committee only if its scores differ."""
-        same = self.n_start_scores == len(self.cases)
-        return [rule for rule in RIVALS if not (same and rule == START)]
-
-    @property
     def strongest(self) -> tuple[str, Gap] | None:
         """The rival with the highest mean difference to Margrave; None for a single data set."""
-        gaps = {rule: self.mean_difference(rule) for rule in self.rivals if rule not in OWN}
+        gaps = {rule: self.mean_difference(rule) for rule in RIVALS}
         known = [(rule, gap) for rule, gap in gaps.items() if gap is not None]
         return max(known, key=lambda one: one[1].mean, default=None)
 
-    @cached_property
-    def _draws(self) -> dict[int, Ints]:
-        """Draws of the number of test errors, by rate."""
-        return {
-            percent: chance.draw_sums(
-                [case.sizes for case in self.cases if case.percent == percent], self.seed
-            )
-            for percent in self.percents
-        }
-
     def pooled(self, percent: int, rule: str) -> Pooled:
-        """Pool the guarantees of one rate."""
+        """Pool the guarantees of one rate, by Margrave or by another threshold of its score."""
+        return self._pooled[percent, rule]
+
+    @cached_property
+    def _pooled(self) -> dict[tuple[int, str], Pooled]:
+        known = [rule for rule in THRESHOLDS if self.cases and rule in self.cases[0].outcomes]
+        return {(p, rule): self._pool(p, rule) for p in self.percents for rule in known}
+
+    def _pool(self, percent: int, rule: str) -> Pooled:
         every, rate = [case for case in self.cases if case.percent == percent], percent / 100
         cases = [case for case in every if case.outcomes[rule] is not None]
         wrong = sum(outcome.wrong for case in cases if (outcome := case.outcomes[rule]))
         m = sum(case.sizes.m for case in cases)
+        sizes = [case.sizes_of(rule) for case in cases]
         return Pooled(
             len(cases),
             wrong,
             m,
             _mean([case.is_exceeded(rule) for case in cases]),
-            _mean([chance.probability_exceeded(case.sizes, rate) for case in cases]),
-            chance.p_value(wrong, self._draws[percent]) if cases == every else np.nan,
+            _mean([chance.probability_exceeded(one, rate) for one in sizes]),
+            chance.p_value(wrong, chance.draw_sums(sizes, self.seed)) if cases == every else np.nan,
         )
 
     def by_split(self, title: str, of: Callable[[Case], float]) -> list[float]:

@@ -7,7 +7,6 @@ that were trained on all training samples.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments._parts import Floats, Ints
-from margrave.committee import FittedMembers
 from margrave.steer import Dialog
 from margrave.steer._order_statistic import largest_allowed_count
-from margrave.steer._scorer import Scorer, SingleMember
+from margrave.steer._scorer import SingleMember
 
 CONFIDENCE = 0.95
+MARGRAVE = "Margrave"
+"""The score of the start committee, and the model that `accept` returns for it."""
 MEMBER, STACKING, STACKING_LOG_ODDS = "best member", "stacking", "stacking on log-odds"
 SELECTION = "ensemble selection"
 N_ROUNDS = 25
@@ -32,36 +32,6 @@ _DECIMALS = 9  # a sample must get the same score in any batch, or tied scores w
 
 RawScorer = Callable[[Floats], Floats]
 """Computes scores from the raw predictions of the members."""
-
-
-@dataclass(frozen=True, eq=False)
-class Predicted:
-    """Labelled samples with the raw predictions of the members.
-
-    Attributes
-    ----------
-    committee : FittedMembers
-        The members.
-    X, y : ndarray
-        Samples and labels.
-    raw : ndarray of shape (n, n_members)
-        The members' predictions: 2p − 1 for a probability p, or decision values.
-    """
-
-    committee: FittedMembers
-    X: Floats
-    y: Ints
-    raw: Floats
-
-    @classmethod
-    def by_members_of(cls, dialog: Dialog, X: Floats, y: Ints) -> Predicted:
-        """Let the members of a dialog predict."""
-        committee = dialog._data.committee
-        return cls(committee, X, y, committee.raw(committee.encode(X)))
-
-    def scores(self, scorer: Scorer) -> Floats:
-        """Compute a scorer's scores, from the raw predictions if it has the same members."""
-        return scorer.score_raw(self.raw) if scorer.committee is self.committee else scorer(self.X)
 
 
 def find_best_member(dialog: Dialog) -> int:

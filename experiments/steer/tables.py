@@ -6,13 +6,12 @@ import numpy as np
 
 from experiments._page import bold, table
 from experiments.steer.data import NOT_NEW
-from experiments.steer.guarantees import ACCEPTED, MARGRAVE, OWN, TUNED
+from experiments.steer.guarantees import ORDER_STATISTIC, RIVALS, THRESHOLDS
 from experiments.steer.learn_then_test import METHODS
 from experiments.steer.results import MIN_P, Results, is_higher
+from experiments.steer.rivals import MARGRAVE
 
 NONE = "–"
-ORDER_STATISTIC = "order statistic"
-"""The name of Margrave's rule where it is compared with the accepted model."""
 
 
 def format_p(p: float, name: str = "") -> str:
@@ -33,10 +32,9 @@ def guarantees(results: Results) -> str:
     heading += ["exceeded", "by chance", "p"]
     rows = []
     for rate in results.percents:
-        for rule in (ACCEPTED, MARGRAVE, TUNED):
+        for rule in THRESHOLDS:
             one = results.pooled(rate, rule)
-            name = ORDER_STATISTIC if rule == MARGRAVE else rule
-            row = [f"{rate} %", name, str(one.n_cases), f"{one.wrong:,} of {one.m:,}"]
+            row = [f"{rate} %", rule, str(one.n_cases), f"{one.wrong:,} of {one.m:,}"]
             row += [percent(one.wrong / one.m, 2), percent(one.exceeded, 1)]
             row += [percent(one.expected, 1), bold(format_p(one.p), one.p <= MIN_P)]
             rows.append(row)
@@ -56,9 +54,9 @@ def rivals(results: Results) -> str:
     rest = [title for title in results.titles if title not in NOT_NEW]
     if some_not_new := len(rest) < len(results.titles):
         heading.append("the same on new data sets")
-    blank = ["", "", "", ""][: 3 + some_not_new]
+    blank = [""] * (3 + some_not_new)
     rows = [[MARGRAVE, str(len(results.cases)), f"{results.mean_recall(MARGRAVE):.2f}", *blank]]
-    for rule in results.rivals:
+    for rule in (ORDER_STATISTIC, *RIVALS):
         found = sum(case.outcomes[rule] is not None for case in results.cases)
         gap = results.mean_difference(rule)
         recall = f"{results.mean_recall(rule):.2f}" if found else NONE
@@ -76,9 +74,9 @@ def rivals(results: Results) -> str:
 def data_sets(results: Results) -> str:
     """Tabulate recall by data set; bold where a score is higher by one standard error.
 
-    Margrave's own options and the thresholds by MAPIE, which use Margrave's score, are left out.
+    The thresholds by MAPIE, which use Margrave's score, are left out.
     """
-    rules = [rule for rule in results.rivals if rule not in (*OWN, *METHODS)]
+    rules = [rule for rule in RIVALS if rule not in METHODS]
     rows = []
     for title in results.titles:
         n = sum(len(run.cases) for run in results.runs if run.title == title)

@@ -7,20 +7,13 @@ import numpy as np
 import pytest
 from experiments.martingale.results import Gap
 from experiments.steer import chance, data, findings, guarantees, learn_then_test, rivals, study
+from experiments.steer import results as results_module
 from experiments.steer.__main__ import main
 from experiments.steer.chance import Sizes
-from experiments.steer.guarantees import (
-    ACCEPTED,
-    MARGRAVE,
-    RETUNE,
-    RIVALS,
-    START,
-    TUNED,
-    Case,
-    Outcome,
-)
+from experiments.steer.guarantees import ORDER_STATISTIC, RIVALS, TUNED, Case, Outcome
 from experiments.steer.results import Results, is_higher, is_lower
-from experiments.steer.rivals import MEMBER, SELECTION, STACKING
+from experiments.steer.rivals import CONFIDENCE, MARGRAVE, MEMBER, SELECTION, STACKING
+from experiments.steer.study import Training
 from experiments.steer.tables import data_sets
 from experiments.steer.tables import rivals as rivals_table
 from scipy.stats import betabinom
@@ -56,19 +49,32 @@ def dialog(parts):
     )
 
 
-@pytest.fixture(scope="module")
-def certify(dialog, parts):
-    return rivals.Predicted.by_members_of(dialog, parts.X_certify, parts.y_certify)
+@pytest.fixture
+def held_back(dialog, parts):
+    """Accept a limit on the certification set, as the only one."""
+
+    def accept(limit):
+        dialog.goto(0)
+        dialog.ledger.in_memory.clear()
+        dialog._acceptances.accepted.clear()
+        dialog.prefer(limit)
+        return dialog.accept(parts.X_certify, parts.y_certify, confidence=CONFIDENCE)
+
+    return accept
 
 
 @pytest.fixture(scope="module")
-def held_out(dialog, parts):
-    return rivals.Predicted.by_members_of(dialog, parts.X_test, parts.y_test)
+def training(dialog, parts):
+    left = {
+        "certify": (parts.X_certify, parts.y_certify),
+        "test": (parts.X_test, parts.y_test),
+    }
+    return Training({}, study.score_parts(dialog, left))
 
 
 @pytest.fixture(scope="module")
-def cases(dialog, certify, held_out):
-    return guarantees.certify_all(dialog, certify, held_out, (10,))
+def cases(training):
+    return guarantees.measure_all(training, (10,))
 
 
 class TestData:
@@ -158,45 +164,49 @@ class TestGuarantees:
             threshold = rivals.threshold_leaving(scores, y, limited, allowed)
             assert guarantees.count_errors(scores > threshold, y, limited).wrong == allowed
 
-    def test_a_case_has_the_outcomes_of_all_samples_of_the_test_set(self, cases, held_out):
+    @pytest.mark.parametrize("limited", [0, 1])
+    def test_margrave_is_the_model_that_accept_returns(
+        self, limited, cases, training, parts, held_back
+    ):
+        case = cases[limited]
+        limit = f"{case.side} <= {case.percent}%"
+        model = held_back(limit)
+        predicted = model.predict(parts.X_test)
+        arrays = training.arrays
+        plan = guarantees.plan_certification(
+            arrays[f"tune/{MARGRAVE}"], arrays["tune/y"], limit, np.bincount(parts.y_certify)
+        )
+        ours = guarantees.set_decision(
+            plan, arrays[f"certify/{MARGRAVE}"], parts.y_certify, 1 - CONFIDENCE
+        ).decision.predict(arrays[f"test/{MARGRAVE}"])
+        assert np.array_equal(predicted, ours)
+        found = guarantees.count_errors(predicted == 1, parts.y_test, limited)
+        assert case.outcomes[MARGRAVE] == found
+        (guarantee,) = model.certificate_.guarantees
+        assert (guarantee.count, guarantee.n) == (case.sizes.allowed, case.sizes_of(MARGRAVE).n)
+        assert case.sizes_of(ORDER_STATISTIC).n == (parts.y_certify == limited).sum()
+
+    def test_the_order_statistic_is_never_less_strict(self, cases):
+        for case in cases:
+            accepted, whole = case.outcomes[MARGRAVE], case.outcomes[ORDER_STATISTIC]
+            assert accepted.wrong >= whole.wrong
+            assert accepted.missed <= whole.missed
+
+    def test_the_tuning_quantile_uses_the_whole_rate_on_the_tuning_set(self, cases, training):
+        scores, y = (training.arrays[f"tune/{name}"] for name in (MARGRAVE, "y"))
+        threshold = rivals.threshold_leaving(scores, y, 0, int((y == 0).sum()) // 10)
+        predicted = training.arrays[f"test/{MARGRAVE}"] > threshold
+        wanted = guarantees.count_errors(predicted, training.arrays["test/y"], 0)
+        assert cases[0].outcomes[TUNED] == wanted
+
+    def test_all_rules_are_measured(self, cases, parts):
         assert [(case.side, case.percent) for case in cases] == [("fp", 10), ("fn", 10)]
         for case in cases:
-            accepted, whole = case.outcomes[ACCEPTED], case.outcomes[MARGRAVE]
-            # Neither threshold is better for both classes.
-            assert (accepted.wrong - whole.wrong) * (accepted.missed - whole.missed) <= 0
-            assert case.sizes.m + case.n_others == len(held_out.y)
+            assert set(case.outcomes) == {MARGRAVE, ORDER_STATISTIC, TUNED, *RIVALS}
+            assert case.sizes.m + case.n_others == len(parts.y_test)
 
-    def test_an_outcome_is_that_of_the_accepted_model(self, cases, dialog, parts, held_out):
-        dialog.goto(0)
-        dialog.ledger.in_memory.clear()
-        dialog._acceptances.accepted.clear()
-        dialog.prefer("fn <= 10%")
-        model = dialog.accept(parts.X_certify, parts.y_certify, confidence=rivals.CONFIDENCE)
-        predicted = model.predict(held_out.X) == 1
-        case = cases[1]
-        assert model.certificate_.guarantees[0].count <= case.sizes.allowed
-        assert case.outcomes[ACCEPTED] == guarantees.count_errors(predicted, held_out.y, 1)
-
-    def test_the_score_of_move_is_the_start_committees(self, cases):
-        for case in cases:
-            for rule in (MARGRAVE, RETUNE):
-                if case.strategies[rule] == "move":
-                    assert case.outcomes[rule] == case.outcomes[START]
-
-    def test_the_tuning_quantile_uses_the_whole_rate_on_the_tuning_set(
-        self, cases, dialog, held_out
-    ):
-        case, candidate = cases[0], dialog.history[0].candidate
-        assert case.strategies[MARGRAVE] == "move"
-        y = dialog._data.codes
-        allowed = int((y == 0).sum()) // 10
-        threshold = rivals.threshold_leaving(candidate.scores, y, 0, allowed)
-        predicted = held_out.scores(candidate.scorer) > threshold
-        assert case.outcomes[TUNED] == guarantees.count_errors(predicted, held_out.y, 0)
-
-    def test_all_rules_are_measured(self, cases):
-        for case in cases:
-            assert set(case.outcomes) == {MARGRAVE, TUNED, ACCEPTED, *RIVALS}
+    def test_a_limit_that_needs_more_samples_is_refused(self, training):
+        assert guarantees.measure(training, "fn", 1) is None
 
     def test_too_few_samples_are_refused(self):
         with pytest.raises(ValueError, match=r"\b20\b.*\b0\.1\b"):
@@ -278,7 +288,31 @@ class TestMapie:
         assert found[learn_then_test.SEQUENCE][y == 0].mean() <= 0.05
 
 
-def _results(recalls, *, wrong=2, n_titles=3, strategy="move"):
+class TestTrainings:
+    plan = study.Plan(("pima",), n_splits=1, percents=(10,), committee=("logistic", "qda"))
+
+    def test_a_stored_training_is_read_back(self, tmp_path):
+        path = tmp_path / "a" / "b.npz"
+        Training({"seconds": 1.5}, {"test/y": np.arange(3)}).save(path)
+        again = Training.load(path)
+        assert again.facts == {"seconds": 1.5}
+        assert again.arrays["test/y"].tolist() == [0, 1, 2]
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_results_are_those_of_the_stored_trainings(self, tmp_path):
+        assert Results.of(self.plan, 0, tmp_path, n_jobs=1).n_missing == 1
+        assert len(list(study.train_all(self.plan, 0, tmp_path, n_jobs=1))) == 1
+        (path,) = tmp_path.rglob("*.npz")
+        written = path.stat().st_mtime_ns
+        list(study.train_all(self.plan, 0, tmp_path, n_jobs=1))
+        assert path.stat().st_mtime_ns == written
+        found = Results.of(self.plan, 0, tmp_path, n_jobs=1)
+        assert found.n_missing == 0
+        assert [case.side for case in found.cases] == ["fp", "fn"]
+        assert found.runs[0].best_member in self.plan.committee
+
+
+def _results(recalls, *, wrong=2, n_titles=3):
     """Runs in which rules have these recalls, Margrave a little less on every other split."""
     runs, titles = [], tuple(f"set {i}" for i in range(n_titles))
     for title in titles:
@@ -289,16 +323,15 @@ def _results(recalls, *, wrong=2, n_titles=3, strategy="move"):
                 rule: None if recall is None else Outcome(wrong, 100 - recall)
                 for rule, recall in by.items()
             }
-            outcomes |= dict.fromkeys((ACCEPTED, TUNED), outcomes[MARGRAVE])
-            strategies = {MARGRAVE: strategy, RETUNE: "move"}
-            case = Case("fp", 5, Sizes(100, 1, 100), 100, outcomes, strategies)
-            runs.append(study.Run(title, split, "logistic", [case]))
-    return Results.of(study.Plan(titles, n_splits=2), 0, reversed(runs))
+            outcomes |= dict.fromkeys((ORDER_STATISTIC, TUNED), outcomes[MARGRAVE])
+            case = Case("fp", 5, Sizes(100, 1, 100), 100, outcomes)
+            runs.append(results_module.Run(title, split, "logistic", [case]))
+    return Results(study.Plan(titles, n_splits=2), 0, runs)
 
 
 class TestFindings:
-    good = _results({MARGRAVE: 80, START: 79, MEMBER: 60})
-    bad = _results({MARGRAVE: 60, START: 60, MEMBER: 80}, wrong=9)
+    good = _results({MARGRAVE: 80, MEMBER: 60})
+    bad = _results({MARGRAVE: 60, MEMBER: 80}, wrong=9)
 
     @pytest.mark.parametrize("of", [findings.guarantees, findings.cost], ids=lambda f: f.__name__)
     def test_the_numbers_decide_whether_a_target_is_met(self, of):
@@ -315,12 +348,6 @@ class TestFindings:
             assert fact in found
         assert MEMBER not in found
 
-    def test_options_of_margrave_are_no_rivals(self):
-        results = _results({MARGRAVE: 80, START: 90, RETUNE: 95, MEMBER: 70}, strategy="retune")
-        assert results.strongest[0] == MEMBER
-        assert bold(findings.cost(results)) == ["met"]
-        assert RETUNE not in findings.others(results)
-
     def test_a_single_data_set_has_no_standard_error(self):
         results = _results({MARGRAVE: 80}, n_titles=1)
         assert results.strongest is None
@@ -332,7 +359,7 @@ class TestFindings:
         for title, recall in (("a", 79), ("b", 80), ("c", 81)):
             one = _results({MARGRAVE: 80, STACKING: recall}, n_titles=1).runs[0]
             runs.append(replace(one, title=title))
-        found = findings.cost(Results.of(study.Plan(("a", "b", "c"), n_splits=1), 0, runs))
+        found = findings.cost(Results(study.Plan(("a", "b", "c"), n_splits=1), 0, runs))
         assert bold(found) == ["met"]
         for fact in (STACKING, "+0.00 ± 0.58", "1.15"):
             assert fact in found
@@ -343,10 +370,18 @@ class TestFindings:
         assert is_lower(Gap(-2.5, 1.0))
 
     def test_counts_are_pooled(self):
-        one = self.bad.pooled(5, ACCEPTED)
+        one = self.bad.pooled(5, MARGRAVE)
         assert (one.n_cases, one.wrong, one.m, one.exceeded) == (6, 54, 600, 1.0)
-        assert one.p < 0.01 < self.good.pooled(5, ACCEPTED).p
-        assert findings.total_errors(self.bad).count("297") == 2  # 54 and 243, by both thresholds
+        assert one.p < 0.01 < self.good.pooled(5, MARGRAVE).p
+
+    def test_chance_is_that_of_the_samples_that_a_rule_uses(self):
+        """At 5 %, 93 samples allow one error, as 100 do: their rate is Beta(2, 92)."""
+        (case, *_) = self.good.cases
+        assert case.sizes_of(MARGRAVE) == Sizes(93, 1, 100)
+        assert case.sizes_of(ORDER_STATISTIC) == case.sizes
+        for rule, n in ((MARGRAVE, 93), (ORDER_STATISTIC, 100)):
+            expected = betabinom.sf(5, 100, 2, n - 1)
+            assert self.good.pooled(5, rule).expected == pytest.approx(expected)
 
     def test_differences_are_those_of_the_rival_to_margrave(self):
         gap = self.bad.difference("set 0", MEMBER)
@@ -362,11 +397,6 @@ class TestFindings:
         assert results.mean_difference(STACKING) is None
         assert np.isnan(results.recall("set 0", STACKING))
 
-    def test_the_start_committee_is_a_rival_only_if_its_score_differs(self):
-        assert START not in self.good.rivals
-        other = _results({MARGRAVE: 80}, strategy="retune")
-        assert START in other.rivals
-
     def test_rivals_that_win_are_listed(self):
         higher, lower, *_ = findings.others(self.bad).split(". ")
         assert MEMBER in higher
@@ -378,21 +408,9 @@ class TestFindings:
 
     def test_proportions_exceeded(self):
         """9 of 100 are above 5 %, 2 are not."""
-        assert "100.0 %" in findings.describe_exceeded(self.bad, ACCEPTED)
-        assert "0.0 %" in findings.describe_exceeded(self.good, ACCEPTED)
+        assert "100.0 %" in findings.guarantees(self.bad)
+        assert "For 0.0 %" in findings.guarantees(self.good)
         assert "100 to 100 %" in findings.tuning_quantile(self.bad)
-
-    def test_strategies_are_compared_where_they_replace_the_score(self):
-        results = _results({MARGRAVE: 80, RETUNE: 90})
-        assert f"`retune` does so for 0 of {len(results.cases)}" in findings.strategies(results)
-        moved = [
-            replace(run, cases=[replace(one, strategies=one.strategies | {RETUNE: "retune"})])
-            for run in results.runs
-            for one in run.cases
-        ]
-        found = findings.strategies(Results.of(results.plan, 0, moved))
-        for fact in (f"`retune` does so for {len(moved)} of", "90.0 %", "79.5 %"):
-            assert fact in found
 
     def test_the_most_frequent_best_member_is_named(self):
         assert findings.best_member(self.good).endswith("logistic, in 6 of 6 splits")

@@ -265,6 +265,98 @@ def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
     assert (record["position"], len(record["steps"]), record["saved"]) == (0, 1, True)
 
 
+GOALS = {
+    "fewest fp": (1, 0),
+    "fewest fn": (0, 1),
+    "fewest errors": (1, 1),
+    "lowest cost of fp + 20 fn": (1, 20),
+}
+"""Goals, and what they say that a false positive and a false negative cost."""
+
+
+def test_a_request_states_what_to_minimise_within_its_limits(client):
+    name = client.dialog("pima", members=["logistic"])
+    within = [
+        point
+        for curve in client.ok(f"{name}/frontier")["curves"]
+        if 0 in curve["steps"]
+        for point in zip(curve["fp"], curve["fn"], strict=True)
+        if point[0] <= 60 and point[1] <= 150
+    ]
+    for goal, (of_fp, of_fn) in GOALS.items():
+        client.ok(f"{name}/goto", {"step": 0})
+        sent = {"wants": ["fp <= 60, fn <= 150"], "then": goal, "keep": False}
+        read = client.ok(f"{name}/read", sent)
+        job = client.finished(client.post(f"{name}/prefer", {**sent, "strategies": FAST}))
+        made = client.ok(name)["steps"][job["result"]["step"]]
+        assert read["goal"] == made["goal"] == goal
+        assert read["after"] == made["after"]
+        least = min(of_fp * fp + of_fn * fn for fp, fn in within)
+        assert of_fp * made["fp"] + of_fn * made["fn"] == least
+
+
+def test_the_goals_to_choose_from_follow_the_limits(client, dialog):
+    client.ok(f"{dialog}/goto", {"step": 1})
+
+    def goals(**request):
+        read = client.ok(f"{dialog}/read", {"keep": False, **request})
+        assert read["goals"][0]["then"] == read["goal"]
+        return [one["then"] for one in read["goals"]]
+
+    assert goals(wants=["fp <= 20"]) == ["fewest fn", "fewest errors"]
+    assert goals(wants=["recall >= 80%"]) == ["fewest fp", "fewest errors"]
+    assert goals(wants=["rejected <= 5%"]) == ["fewest errors"]
+    assert goals(wants=["fp <= 20, fn <= 90"]) == ["fewest errors", "fewest fn", "fewest fp"]
+    assert goals(wants=["fn <= 90"], keep=True) == ["fewest fn", "fewest errors", "fewest fp"]
+    chosen = goals(wants=["fp <= 20"], then="lowest cost of fp + 3 fn")
+    assert chosen == ["lowest cost of fp + 3 fn", "fewest fn", "fewest errors"]
+    unknown = client.ok(f"{dialog}/read", {"wants": ["fp <= 20"], "then": "fewest ham"})
+    assert (unknown["preference"], unknown["goals"]) == (None, [])
+    sent = {"wants": ["fp <= 20"], "then": "fewest ham"}
+    assert client.post(f"{dialog}/prefer", sent).status_code == 400
+
+
+def test_a_raised_cell_has_an_effect(client):
+    name = client.dialog("pima", members=["logistic"])
+    step = client.asked(name, "fp <= 20", strategies=FAST)
+    edit = {"true": "neg", "predicted": "pos", "to": 2 * step["fp"]}
+    read = client.ok(f"{name}/read", {"edits": [edit]})
+    (neg, pos) = read["after"]["counts"]
+    assert (read["already"], read["goal"]) == (True, "fewest fn")
+    assert step["fp"] < neg[1] <= 2 * step["fp"]
+    assert pos[0] < step["fn"]
+    # What the user chooses comes before what the raised cell means.
+    other = client.ok(f"{name}/read", {"edits": [edit], "then": "fewest fp"})
+    assert (other["error"], other["goal"]) == (None, "fewest fp")
+    assert other["after"]["counts"][0][1] == 0
+    # The preference of the response is the whole request, also where it replaces an earlier goal.
+    chosen = client.asked(name, "fp <= 20", then="fewest errors", at=1, strategies=FAST)
+    raised = client.ok(f"{name}/read", {"edits": [{**edit, "to": 3 * step["fp"]}]})
+    made = client.asked(name, raised["preference"], keep=False, strategies=FAST)
+    assert (chosen["goal"], raised["goal"], made["goal"]) == (
+        "fewest errors",
+        "fewest fn",
+        "fewest fn",
+    )
+    assert raised["after"] == made["after"]
+
+
+def test_a_request_that_changes_nothing_adds_no_step(client):
+    name = client.dialog("pima", members=["logistic"])
+    step = client.asked(name, "fp <= 20", strategies=FAST)
+    client.asked(name, "fp <= 30", keep=False, strategies=FAST)
+    body = {"wants": ["fp <= 20"], "keep": False, "at": 1}
+    job = client.finished(client.post(f"{name}/prefer", body))
+    assert (job["state"], job["error"], job["result"]["step"]) == ("done", None, 1)
+    assert job["result"]["note"]
+    record = client.ok(name)
+    assert (record["position"], len(record["steps"])) == (1, 3)
+    assert record["steps"][1] == {**step, "number": 1}
+    # The next request is stored as usual.
+    last = client.asked(name, "fp <= 20", then="fewest errors", keep=False, strategies=["move"])
+    assert (last["number"], last["strategies"]) == (3, ["move"])
+
+
 def test_the_whole_story(client):
     """From a table to a certificate: asked, not met, taken instead, undone, branched, accepted."""
     name = client.dialog("pima", title="The story")

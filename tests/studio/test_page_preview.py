@@ -31,14 +31,16 @@ from tests.studio.page_parts import (
 from margrave._messages import name_class
 
 PREVIEW = """async (cases) => {
-  const { limitsOf, previewOf } = await import(new URL('preview.js', location.href));
-  return cases.map(({ frontier, step, limits, edits, kept, matrix }) => {
-    const wanted = limits ?? limitsOf(edits, matrix);
-    const found = previewOf(frontier, step, wanted, kept, matrix);
+  const { previewOf } = await import(new URL('preview.js', location.href));
+  return cases.map(({ frontier, step, edits, then }) => {
+    const found = previewOf(frontier, step, edits, true, then);
     return found && { counts: found.after.counts, reachable: found.reachable };
   });
 }"""
 START = {"classes": ["ham", "spam"], "positive": "spam", "counts": [[90, 10, 0], [10, 70, 0]]}
+COSTS = {"fewest fp": (1, 0), "fewest fn": (0, 1), "fewest errors": (1, 1)} | {
+    f"lowest cost of fp + {ratio} fn": (1, ratio) for ratio in (0.25, 20)
+}
 
 
 @pytest.fixture(scope="module")
@@ -81,43 +83,55 @@ def random_frontier(random):
     return {"curves": curves, "best": [], "hull": [], **sizes}
 
 
-def value(point, kept, limits):
-    """The rows by which the kept limits and all limits are missed, and the errors."""
-    missed = [
-        sum(max(0, point[limit["error"]] - limit["most"]) for limit in some)
-        for some in (kept, [*kept, *limits])
-    ]
-    return [*missed, point["fp"] + point["fn"]]
+def value(point, limits, costs):
+    """The missed rows, whether a class is never predicted, the cost, and the errors."""
+    fp, fn = point
+    missed = sum(max(0, (fp if error == "fp" else fn) - most) for error, most in limits)
+    return [missed, fp + 80 - fn in (0, 180), costs[0] * fp + costs[1] * fn, fp + fn]
 
 
 def test_the_preview_of_limits_is_the_best_point_of_the_committee(show):
-    random, cases = np.random.default_rng(0), []
-    for _ in range(200):
-        drawn = [
-            {"subject": str(place), "error": error, "most": int(random.integers(0, 60))}
-            for place, error in enumerate(random.choice(["fp", "fn"], random.integers(1, 4)))
+    random, cases, expected = np.random.default_rng(0), [], []
+    for _ in range(300):
+        kept, edited = (
+            {str(error): float(random.integers(0, 60)) for error in random.permutation(some)}
+            for some in (
+                ["fp", "fn"][: random.integers(0, 3)],
+                ["fn", "fp"][: random.integers(1, 3)],
+            )
+        )
+        chosen, goal = (str(random.choice([*COSTS])) for _ in range(2))
+        then = chosen if random.random() < 0.5 else None
+        frontier = random_frontier(random)
+        limits = [
+            {"subject": f"{error}(1)", "error": error, "most": most} for error, most in kept.items()
         ]
-        split = random.integers(0, len(drawn))
-        limits = {"kept": drawn[:split], "limits": drawn[split:]}
-        cases.append({"frontier": random_frontier(random), "step": 1, "matrix": START, **limits})
-    # A kept limit on the same subject as an edited one no longer holds.
-    old = [[*case["kept"], {**case["limits"][0], "most": 0}] for case in cases]
-    sent = [{**case, "kept": kept} for case, kept in zip(cases, old, strict=True)]
-    outcomes = show("").evaluate(PREVIEW, sent)
-    for case, found in zip(cases, outcomes, strict=True):
+        edits = {
+            "0,1" if error == "fp" else "1,0": {"value": most, "percent": False}
+            for error, most in edited.items()
+        }
+        step = {"number": 1, "limits": limits, "goal": goal if kept else None, "after": START}
+        cases.append({"frontier": frontier, "step": step, "edits": edits, "then": then})
+        if then is None and kept and max(edited.values()) <= 10:
+            then = goal  # no cell is raised, so the earlier goal stays
+        costs = COSTS[then] if then else ("fn" in edited, "fp" in edited)
+        both = {**kept, **edited}.items()  # an edit replaces an earlier limit of its kind
+        points = [
+            point
+            for curve in frontier["curves"][1:]
+            for point in zip(curve["fp"], curve["fn"], strict=True)
+        ]
+        expected.append((both, costs, min(value(point, both, costs) for point in points)))
+    outcomes = show("").evaluate(PREVIEW, cases)
+    for (limits, costs, best), found in zip(expected, outcomes, strict=True):
         (right, fp, _), (fn, caught, _) = found["counts"]
         assert (right + fp, fn + caught) == (100, 80)
-        points = [
-            {"fp": fp, "fn": fn}
-            for curve in case["frontier"]["curves"][1:]
-            for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
-        ]
-        best = min(value(point, case["kept"], case["limits"]) for point in points)
-        assert value({"fp": fp, "fn": fn}, case["kept"], case["limits"]) == best
-        assert found["reachable"] == (best[1] == 0)
+        assert value((fp, fn), limits, costs) == best
+        assert found["reachable"] == (best[0] == 0)
     assert {found["reachable"] for found in outcomes} == {True, False}
     # A frontier that was computed before the step does not have its curves.
-    assert show("").evaluate(PREVIEW, [{**sent[0], "step": 3}]) == [None]
+    later = {**cases[0], "step": {**cases[0]["step"], "number": 3}}
+    assert show("").evaluate(PREVIEW, [later]) == [None]
 
 
 def test_classes_are_named_as_in_the_sentences_of_the_library(show):
@@ -186,16 +200,21 @@ def test_the_page_previews_what_the_server_does(show, user, made):
     dialog, frontier = user.ok(made), user.ok(f"{made}/frontier")
     last = dialog["steps"][dialog["position"]]
     random, cases, reads = np.random.default_rng(1), [], []
-    for _ in range(15):
+    for _ in range(25):
         for_api, edits = random_edits(random, last["after"])
-        read = user.ok(f"{made}/read", {"edits": for_api, "keep": True})
+        then = str(random.choice([*COSTS])) if random.random() < 0.5 else None
+        read = user.ok(f"{made}/read", {"edits": for_api, "then": then, "keep": True})
         if read["error"] is None:  # two edits may contradict each other
             reads.append(read)
-            case = {"edits": edits, "kept": last["limits"], "matrix": last["after"]}
-            cases.append({"frontier": frontier, "step": last["number"], **case})
+            cases.append({"frontier": frontier, "step": last, "edits": edits, "then": then})
     assert len(cases) > 5
     for found, read in zip(show("").evaluate(PREVIEW, cases), reads, strict=True):
-        assert errors_of(found["counts"]) == errors_of(read["after"]["counts"])
+        # Equally good points may be different ones.
+        of_page, of_server = (
+            (COSTS[read["goal"]][0] * fp + COSTS[read["goal"]][1] * fn, fp + fn)
+            for (_, fp, _), (fn, _, _) in (found["counts"], read["after"]["counts"])
+        )
+        assert of_page == of_server
         assert found["reachable"] == read["met"]
 
 
@@ -251,6 +270,89 @@ def test_apply_reaches_the_preview(show, user, mails_table):
     page.reload()
     expect(button(page, "since start")).to_have_attribute("aria-pressed", "true")
     button(page, "since previous step").click()
+
+
+def goals(page):
+    """The choice of what to minimise within the limits."""
+    return matrix_card(page).get_by_role("radiogroup")
+
+
+def chosen_goal(page, goal):
+    """Choose a goal, and return what the page sends to preview it."""
+    with page.expect_response("**/read") as read:
+        goals(page).get_by_role("radio", name=goal).check()
+    assert read.value.json()["error"] is None
+    expect(ask_button(page)).to_have_attribute("aria-disabled", "false")
+    return read.value.request.post_data_json["then"]
+
+
+def test_the_goal_within_the_limits_is_a_choice(show, user, mails_table):
+    made = trained(user, mails_table)
+    page = opened(show, made)
+    expect(goals(page)).to_have_count(0)  # without a limit there is nothing to choose
+    cell(page, "ham", "spam").click()
+    page.keyboard.type("20")
+    page.keyboard.press("Tab")
+    expect(goals(page).get_by_role("radio", name="missed spam")).to_be_checked()
+    assert chosen_goal(page, "errors") == "fewest errors"
+    fewest = totals(page)[0]
+    ask_button(page).click()
+    at_step(page, 1)
+    first = record(user, page)["steps"][1]
+    assert (first["goal"], errors_of(first["after"]["counts"])) == ("fewest errors", fewest)
+    expect(goals(page).get_by_role("radio", name="errors")).to_be_checked()
+    # Another goal alone is a request for the limits of the step.
+    assert chosen_goal(page, "missed spam") == "fewest fn"
+    button(page, Name.CLEAR).click()
+    expect(goals(page).get_by_role("radio", name="errors")).to_be_checked()
+    chosen_goal(page, "missed spam")
+    ask_button(page).click()
+    at_step(page, 2)
+    second = record(user, page)["steps"][2]
+    assert (second["goal"], second["met"]) == ("fewest fn", True)
+    assert second["limits"] == first["limits"]
+    assert second["fn"] < first["fn"]
+    # The same request again changes nothing, and the page says so.
+    cell(page, "ham", "spam").click()
+    page.keyboard.type("20")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".notice-info")).to_be_visible()
+    assert len(record(user, page)["steps"]) == 3
+    button(page, Name.CLOSE).click()
+    assert axe(page, ".matrix-card") == []
+
+
+def test_the_lowest_cost_has_the_ratio_of_the_costs_panel(show, user, mails_table):
+    page = opened(show, trained(user, mails_table, "fn <= 40"), "costs")
+    panel = page.get_by_role("region", name="Expected cost")
+    goals(page).get_by_role("radio", name="cost").check()
+    expect(ask_button(page)).to_have_attribute("aria-disabled", "true")  # the ratio is missing
+    ratio = goals(page).get_by_role("spinbutton")
+    with page.expect_response("**/read") as read:
+        ratio.fill("3")
+    assert read.value.request.post_data_json["then"] == "lowest cost of fp + 3 fn"
+    field = panel.get_by_label(Name.MISS_COST)
+    expect(field).to_have_value("3")
+    field.fill("7.5")
+    field.press("Enter")
+    expect(ratio).to_have_value("7.5")
+    expect(ask_button(page)).to_have_attribute("aria-disabled", "false")
+    ask_button(page).click()
+    at_step(page, 2)
+    last = record(user, page)["steps"][2]
+    assert (last["goal"], last["met"]) == ("lowest cost of fp + 7.5 fn", True)
+    expect(goals(page).get_by_role("radio", name="cost")).to_be_checked()
+    expect(ratio).to_have_value("7.5")
+
+
+def test_raising_a_cell_is_previewed(show, user, mails_table):
+    page = opened(show, trained(user, mails_table, "fp <= 3"))
+    before = matrix(page)
+    cell(page, "ham", "spam").click()
+    page.keyboard.type(str(before[0][1] + 20))
+    page.keyboard.press("Tab")
+    expect(cell(page, "spam", "ham")).to_contain_text("→")
+    assert previewed(page)[3] < before[1][0]
 
 
 def test_a_limit_has_the_unit_of_the_view(show, dialog):

@@ -235,8 +235,9 @@ def _steps(outcome: Outcome) -> str:
     for step, reply in enumerate(dialog.history):
         changes = "<br>".join(_text(change) for change in reply.changes) or "nothing"
         start = reply.strategy == "start"
-        wanted = reply.preference and f"{reply.preference.limits}, then {reply.goal}"
-        requested = "start" if start else f"<code>{_text(reply.note or wanted)}</code>"
+        limits = reply.preference and reply.preference.limits
+        requested = "start" if start else f"<code>{_text(reply.note or limits)}</code>"
+        requested += f", then {_text(reply.goal)}" if limits and not reply.note else ""
         parent = dialog.parents[step]
         place = [f"from step {parent}"] if step > 0 and parent != step - 1 else []
         place += ["<b>current</b>"] if step == dialog.position else []

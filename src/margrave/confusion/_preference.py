@@ -111,6 +111,7 @@ class Preference:
                 f"'then {goals[0]}' needs a limit before it, such as 'fp <= 5'.",
                 code="no_preference",
             )
+        goals = [goal for goal in goals if goal.terms] or goals
         if len(set(goals)) > 1:
             stated = list(dict.fromkeys(map(str, goals)))
             raise PreferenceError(
@@ -322,7 +323,7 @@ class Preference:
 
         A goal that this preference states replaces the earlier one. Otherwise the earlier one
         is kept, unless the earlier bounds limit no errors: so a further limit that is already met
-        changes nothing.
+        changes nothing. A goal that follows from the bounds is not stated.
 
         Parameters
         ----------
@@ -344,14 +345,13 @@ class Preference:
         >>> Preference("fn <= 20").keeping(Preference("fp <= 5"), matrix)
         Preference('fp <= 5, fn <= 20, then fewest fn')
         """
-        if before is None:
-            return self.limits if self.then == Goal(outside=True) else self
-        if not isinstance(before, Preference):
+        if before is not None and not isinstance(before, Preference):
             raise TypeError(f"Preference.keeping needs a Preference or None; got {before!r}.")
         own = {bound.subject(confusion) for bound in self.bounds}
-        kept = [bound for bound in before.bounds if bound.subject(confusion) not in own]
+        earlier = () if before is None else before.bounds
+        kept = [bound for bound in earlier if bound.subject(confusion) not in own]
         joined = Preference.of([*kept, *self.bounds])
-        stated = self if self.then is not None else before
+        stated = self if self.then is not None or before is None else before
         limits_errors = any(bound.limited_errors(confusion).any() for bound in stated.bounds)
         if stated.then is None and not limits_errors:
             return joined

@@ -558,12 +558,15 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
 def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) -> Plan:
     """Make the path: the safest decision, then those that are better, the safest of them first."""
     if objective.k == 2:
-        decisions, matrices = _band_grid(plan, scores, objective, sizes)
+        decisions, matrices, is_quantile = _band_grid(plan, scores, objective, sizes)
     else:
         decisions, matrices = _offset_grid(plan, scores, objective)
+        is_quantile = np.ones(len(decisions), dtype=bool)
     expected = matrices * (sizes / np.maximum(matrices[0].sum(axis=1), 1))[:, None]
     rejects = np.array([one.rejects for one in decisions])
     order = np.argsort(_p_values(plan.cells(), rejects, expected), kind="stable")
+    # The safest of very many would be the safest by chance.
+    order = order[is_quantile[order].argmax() :]
     values = np.column_stack(objective.evaluate_counts(matrices)[2:]).tolist()
     kept: list[int] = []
     for at in order.tolist():
@@ -574,8 +577,8 @@ def _plan_path(plan: Plan, scores: Floats, objective: Objective, sizes: Ints) ->
 
 def _band_grid(
     plan: Plan, scores: Floats, objective: Objective, sizes: Ints
-) -> tuple[list[Decision], Floats]:
-    """Return the tuned decision and bands between quantiles and near the limit, with matrices."""
+) -> tuple[list[Decision], Floats, NDArray[np.bool_]]:
+    """Return bands of quantiles and near the limit, their matrices, and which are of quantiles."""
     tally = Tally.of(scores, objective.codes, objective.counts)
     values, under = tally.highs, tally.under[1:]  # the counts up to each value
 
@@ -594,12 +597,13 @@ def _band_grid(
         scale = sizes / np.maximum(under[-1], 1)
         p = _p_values(plan.cells(), False, matrices(every, every) * scale[:, None])
         near = np.argsort(np.abs(ndtri(np.clip(p, 1e-300, 1 - 1e-16))), kind="stable")[:_NEAREST]
-    chosen = np.append(chosen, near)
-    chosen = np.unique(np.clip(chosen, 0, len(values) - 1))
+    chosen, near = (np.clip(one, 0, len(values) - 1) for one in (chosen, near))
+    quantiles = chosen
+    chosen = np.unique(np.append(chosen, near))
     i, j = np.triu_indices(len(chosen)) if plan.may_reject else (np.arange(len(chosen)),) * 2
     low, high = chosen[i], chosen[j]
     bands = [*map(Threshold, values[low].tolist(), values[high].tolist())]
-    return list(bands), matrices(low, high)
+    return list(bands), matrices(low, high), np.isin(low, quantiles) & np.isin(high, quantiles)
 
 
 def _offset_grid(plan: Plan, scores: Floats, objective: Objective) -> tuple[list[Decision], Floats]:

@@ -114,17 +114,24 @@ def read(
     matrix = step.after
     try:
         edits = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
-        wanted = check_request(live, [*edits, *body.wants], keep=body.keep, at=at)
+        if body.then is not None:
+            edits = [edit.limits for edit in edits]
+        options = body.model_dump(include={"then", "keep"})
+        wanted = check_request(live, [*edits, *body.wants], **options, at=at)
+        if wanted.goal(matrix) == wanted.limits.goal(matrix):
+            wanted = wanted.limits  # the usual goal need not be stated
     except ValueError as error:
         return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
     earlier = step.preference.bounds if body.keep and step.preference is not None else ()
     k, n = len(matrix.classes), int(matrix.counts.sum())
-    reply = live.preview(wanted, keep=body.keep, at=at) if k == 2 or k * n <= PREVIEWED else None
+    reply = live.preview(wanted, at=at) if k == 2 or k * n <= PREVIEWED else None
     return {
         "preference": str(wanted),
         "sentences": views.sentences(wanted, matrix),
         "error": None,
         "already": wanted.met(matrix),
+        "goal": str(wanted.goal(matrix)),
+        "goals": views.goals(wanted, matrix),
         "replaced": [str(bound) for bound in earlier if bound not in wanted.bounds],
         "after": None if reply is None else reply.after,
         "met": None if reply is None else reply.met,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from margrave.studio.views import (
     Accepted,
+    GoalChoice,
     Label,
     Matrix,
     Parts,
@@ -317,6 +318,7 @@ class Reading(RequestBody):
 
     edits: Annotated[list[Edit], Field(max_length=500)] = []
     wants: Annotated[list[Wish], Field(max_length=20)] = []
+    then: Wish | None = None
     keep: bool = True
 
 
@@ -333,15 +335,18 @@ class Read(BaseModel):
     code: str | None = None
     fields: dict[str, Any] | None = None
     already: bool
+    goal: str | None = None
+    goals: list[GoalChoice] = []
     replaced: list[str] = []
     after: Matrix | None = None
     met: bool | None = None
 
 
 class Asking(RequestBody):
-    """A request: limits in words, and the step it starts from."""
+    """A request: limits in words, what to minimise within them, and the step it starts from."""
 
     wants: Wants
+    then: Wish | None = None
     keep: bool = True
     strategies: Annotated[list[Text], Field(min_length=1, max_length=10)] | None = None
     at: Annotated[int, Field(ge=0)] | None = None

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from margrave import steer
+from margrave._messages import name_class
 from margrave.confusion import Bound, Confusion, Preference
 
 Record = dict[str, Any]
@@ -92,6 +93,7 @@ class Reply(View):
     """A reply of a dialog."""
 
     preference: Words
+    goal: Words
     strategy: str
     met: bool
     shortfall: float
@@ -106,12 +108,18 @@ class Reply(View):
     changes: list[Change]
     note: str | None
     warnings: list[str]
-    kept: list[Words] = []
     alternatives: list[Alternative]
 
 
+class GoalChoice(View):
+    """What to minimise within the limits: as the field `then` of a request, and as text."""
+
+    then: str
+    text: str
+
+
 class ErrorLimit(View):
-    """The largest number of false positives or of false negatives that a bound allows.
+    """The number of false positives or of false negatives that a bound allows; not rounded.
 
     `subject` has the word of the bound and the position of its class, as ``fp(1)``: a new bound on
     the same subject replaces it.
@@ -119,7 +127,7 @@ class ErrorLimit(View):
 
     subject: str
     error: Literal["fp", "fn"]
-    most: int
+    most: float
 
 
 class Step(Reply):
@@ -127,6 +135,7 @@ class Step(Reply):
 
     `limits` has the bounds of its preference if the numbers of false positives and of false
     negatives decide whether they are met, and is null otherwise.
+    `goals` are the choices of what to minimise within its limits; `goal` is one of them.
     `strategies` are those that were requested; null is the default.
     `reject_percent` is the largest percentage of the rows that its preference allows to reject.
     """
@@ -135,6 +144,7 @@ class Step(Reply):
     parent: int | None
     strategies: list[str] | None = None
     sentences: list[str]
+    goals: list[GoalChoice]
     already: bool
     fp: int | None
     fn: int | None
@@ -150,6 +160,7 @@ class Step(Reply):
             number=number,
             parent=parent,
             sentences=[] if wanted is None else sentences(wanted, reply.after),
+            goals=[] if wanted is None else goals(wanted, reply.after),
             already=wanted is not None and wanted.met(reply.before),
             limits=error_limits(wanted, reply.after),
             reject_percent=0.0 if wanted is None else reject_percent(wanted, reply.after),
@@ -207,6 +218,8 @@ class Certificate(View):
 
     confidence: float
     preference: str
+    goal: str
+    meaning: str
     issued: str
     guarantees: list[Words]
     confusion: Matrix
@@ -250,11 +263,33 @@ def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
     return texts
 
 
+def _exact_count(bound: Bound, matrix: Confusion) -> tuple[Fraction, int]:
+    """The limit of a bound in samples, and the number of samples that it applies to."""
+    base = int(matrix.counts[bound.cells(matrix)[1]].sum())
+    return bound.limit * base if bound.is_fraction else bound.limit, base
+
+
 def _count(bound: Bound, matrix: Confusion) -> tuple[int, int]:
     """The limit of a bound as a count, and the number of samples that it applies to."""
-    base = int(matrix.counts[bound.cells(matrix)[1]].sum())
-    exact = bound.limit * base if bound.is_fraction else bound.limit
+    exact, base = _exact_count(bound, matrix)
     return math.floor(exact) if bound.at_most else math.ceil(exact), base
+
+
+def goals(wanted: Preference, matrix: Confusion) -> list[GoalChoice]:
+    """The choices of what to minimise within some limits: first the one in force, then the usual.
+
+    With two classes, each limit suggests the errors that it does not limit.
+    """
+    usual = wanted.limits.goal(matrix)
+    each = wanted.bounds if len(matrix.classes) == 2 else ()
+    suggested = (Preference.of([bound]).goal(matrix) for bound in each)
+    names = {"fewest fp": "fewest false alarms"}
+    if matrix.positive is not None:
+        names["fewest fn"] = f"fewest missed {name_class(matrix.positive)}"
+    if usual.outside:
+        names[str(usual)] = "fewest other errors"
+    texts = dict.fromkeys(map(str, (wanted.goal(matrix), usual, *suggested, "fewest errors")))
+    return [GoalChoice(then=text, text=names.get(text, text)) for text in texts]
 
 
 def error_limits(wanted: Preference | None, matrix: Confusion) -> list[ErrorLimit] | None:
@@ -273,14 +308,14 @@ def error_limits(wanted: Preference | None, matrix: Confusion) -> list[ErrorLimi
         is_cell_of_row = amount.sum() == 1 and base[true].all() and base.sum() == base.shape[1]
         if not is_cell_of_row or predicted == 2 or bound.at_most != (true != predicted):
             return None
-        count, size = _count(bound, matrix)
+        exact, size = _exact_count(bound, matrix)
         word, labels = bound.subject(matrix)
         places = (str(classes.index(label)) for label in labels)
         limits.append(
             ErrorLimit(
                 subject=f"{word}({', '.join(places)})",
                 error="fn" if true == positive else "fp",
-                most=count if bound.at_most else size - count,
+                most=float(exact if bound.at_most else size - exact),
             )
         )
     return limits

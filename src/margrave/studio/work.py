@@ -101,7 +101,7 @@ def _train_dialog(
 
 
 def prefer(workspace: Workspace, job: JobRow, handle: Handle) -> None:
-    """Search for a preference, and report each better reply."""
+    """Search for a preference, and report each better reply; a note says why no step is added."""
     with workspace.changing(job.owner, job.dialog_id) as live:
         dialog, options = live.dialog, dict(job.arguments)
         wants, at = options.pop("wants"), options["at"]
@@ -109,8 +109,9 @@ def prefer(workspace: Workspace, job: JobRow, handle: Handle) -> None:
         for reply in dialog.replies(*wants, **options, stop=handle.stopped):
             if not reply.final:
                 handle.reply(views.step_record(reply, None, parent))
-        live.strategies[dialog.position] = options["strategies"]
-        _store_step(workspace, job, handle, live)
+        if reply.note is None:
+            live.strategies[dialog.position] = options["strategies"]
+        _store_step(workspace, job, handle, live, reply.note)
 
 
 def tune_node(workspace: Workspace, job: JobRow, handle: Handle) -> None:
@@ -135,9 +136,12 @@ def grow(workspace: Workspace, job: JobRow, handle: Handle) -> None:
         _store_step(workspace, job, handle, live)
 
 
-def _store_step(workspace: Workspace, job: JobRow, handle: Handle, live: Live) -> None:
-    """Store a new step, and the end of the job that made it."""
-    ended = handle.done({"step": live.dialog.position})
+def _store_step(
+    workspace: Workspace, job: JobRow, handle: Handle, live: Live, note: str | None = None
+) -> None:
+    """Store a new step, and the end of the job that made it; without a new one, with a note."""
+    result = {"step": live.dialog.position}
+    ended = handle.done(result if note is None else {**result, "note": note})
     workspace.write(job.dialog_id, live, ended=ended)
 
 

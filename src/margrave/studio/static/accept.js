@@ -180,7 +180,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
         label="Confidence"
         hint=${fixed
           ? 'All certificates on the same certification set have the same confidence.'
-          : `A guarantee is violated with a probability of at most ${confidenceText(1 - confidence)}.`}
+          : `A request ends in a false guarantee with a probability of at most ${confidenceText(1 - confidence)}.`}
       >
         <select
           id="accept-confidence"

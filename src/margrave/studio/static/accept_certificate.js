@@ -3,6 +3,7 @@
 
 import { RateMatrix } from './accept_expected.js';
 import { get } from './api.js';
+import { goalText, stepOf } from './dialog_state.js';
 import { count, DownloadLink, html, plural, rate, rowTotals, SmallMatrix, useLoad } from './kit.js';
 import { errorsOf, totalsOf } from './matrix_counts.js';
 
@@ -29,7 +30,7 @@ export function Certificate({ dialog, accepted, root, act }) {
         <p class="certificate-kind">Certificate ${accepted.number}</p>
         <p class="muted">${accepted.issued}</p>
       </header>
-      <h3 id=${name}>With ${confidenceText(accepted.confidence)} confidence, on new rows drawn like the certification set:</h3>
+      <h3 id=${name}>${accepted.meaning}:</h3>
       <ul class="certificate-guarantees">
         ${accepted.guarantees.map((one) => html`<li><${Guarantee} text=${one} /></li>`)}
       </ul>
@@ -50,6 +51,7 @@ export function Certificate({ dialog, accepted, root, act }) {
           <div><dt>Measured on</dt><dd>the certification set, ${plural(n, 'row')}</dd></div>
           <div><dt>Method</dt><dd>${accepted.route}</dd></div>
           <div><dt>Requested</dt><dd class="mono">${accepted.preference}</dd></div>
+          <div><dt>Then</dt><dd>${goalText({ goal: accepted.goal, goals: stepOf(dialog, accepted.step)?.goals ?? [] })}</dd></div>
           <div>
             <dt>Model</dt>
             <dd>

@@ -4,8 +4,8 @@
 import { get, query } from './api.js';
 import { CostMap, expectedCost, fewWinners, logit, nearestWinner, ratioText, shade } from './costs_map.js';
 import { stepOf } from './dialog_state.js';
-import { FocusChoice, frontierOf, limitsFor } from './frontier.js';
-import { bestFrom, isMember, strategyText, within } from './frontier_chart.js';
+import { FocusChoice, fpLimit, frontierOf } from './frontier.js';
+import { bestFrom, isMember, strategyText } from './frontier_chart.js';
 import { count, errorNames, html, nameClass, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useMemo, useState } from './kit.js';
 import { errorsOf } from './matrix_counts.js';
 
@@ -62,11 +62,11 @@ export const CostsPanel = ({ dialog, act, shared }) => html`<div class="panel-st
     </p>
   </div>
   <${FocusChoice} dialog=${dialog} shared=${shared} />
-  <${Loaded} key=${String(shared.focus)} dialog=${dialog} act=${act} label=${shared.focus} frontier=${frontierOf(shared)} />
+  <${Loaded} key=${String(shared.focus)} dialog=${dialog} act=${act} label=${shared.focus} shared=${shared} />
 </div>`;
 
-/** @param {{dialog: Dialog, act: Act, label: Label, frontier: Frontier | null}} props */
-function Loaded({ dialog, act, label, frontier }) {
+/** @param {PanelProps & {label: Label}} props */
+function Loaded({ dialog, act, label, shared }) {
   const [ranges, setRanges] = useState(() => usual(dialog, label));
   const rested = useDebounced(ranges, 250);
   const { data, error, loading, reload } = useLoad(
@@ -111,7 +111,7 @@ function Loaded({ dialog, act, label, frontier }) {
       />
     </div>
     ${error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null}
-    <${Result} dialog=${dialog} act=${act} winners=${winners} label=${label} names=${names} frontier=${frontier} />
+    <${Result} dialog=${dialog} act=${act} winners=${winners} label=${label} names=${names} shared=${shared} />
   </div>`;
 }
 
@@ -216,12 +216,17 @@ function EndField({ id, label, scale, value, onValue }) {
 }
 
 /**
- * @param {{dialog: Dialog, act: Act, winners: Winners, label: Label, names: {fp: string, fn: string},
- *   frontier: Frontier | null}} props
+ * @param {PanelProps & {winners: Winners, label: Label, names: {fp: string, fn: string}}} props
  */
-function Result({ dialog, act, winners, label, names, frontier }) {
+function Result({ dialog, act, winners, label, names, shared }) {
+  const frontier = frontierOf(shared);
   const [hot, setHot] = useState(/** @type {number | null} */ (null));
-  const [point, setPoint] = useState({ cost: 1, prior: winners.prior });
+  const [prior, setPrior] = useState(winners.prior);
+  const point = { cost: shared.ratio ?? 1, prior };
+  const setPoint = (/** @type {{cost: number, prior: number}} */ to) => {
+    setPrior(to.prior);
+    if (to.cost !== point.cost) shared.setRatio(Number(to.cost.toPrecision(3)));
+  };
   const sizes = sizesOf(dialog, label);
   const { winners: shown, excess } = useMemo(() => fewWinners(winners.winners, sizes, MOST), [winners]);
   const best = useMemo(() => (frontier ? bestFrom(frontier, dialog.position) : []), [frontier, dialog.position]);
@@ -296,7 +301,7 @@ function Result({ dialog, act, winners, label, names, frontier }) {
                   class="button-quiet button-small"
                   disabled=${act.busy || !best.length}
                   aria-label=${`Apply: at most ${count(winner.fp)} ${names.fp}`}
-                  onClick=${() => act.prefer(limitsFor(dialog, label, best, best[within(best, winner.fp)], winner.fp), { keep: false })}
+                  onClick=${() => act.prefer([fpLimit(dialog, label, winner.fp)], { keep: false })}
                 >
                   Apply
                 </button>

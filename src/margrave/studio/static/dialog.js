@@ -242,11 +242,12 @@ function Body({ dialog, step, reply, job, act, stop, tab, open }) {
   const { focus, setFocus } = useFocus(dialog);
   const frontier = useFrontier(dialog, focus);
   const [preview, setPreview] = useState(/** @type {Preview | null} */ (null));
+  const [ratio, setRatio] = useState(/** @type {number | null} */ (null));
   // Only the frontier shows the preview, so a drag re-renders no other panel.
   const shownPreview = tab === 'frontier' ? preview : null;
   const shared = useMemo(
-    () => ({ frontier, preview: shownPreview, focus, setFocus }),
-    [frontier, shownPreview, focus, setFocus],
+    () => ({ frontier, preview: shownPreview, focus, setFocus, ratio, setRatio }),
+    [frontier, shownPreview, focus, setFocus, ratio],
   );
   const left = useMemo(
     () => dialog.read_only ? html`<${ReadOnly} dialog=${dialog} step=${step} />` : html`<div class="dialog-left">
@@ -260,10 +261,12 @@ function Body({ dialog, step, reply, job, act, stop, tab, open }) {
         frontier=${frontier.data}
         focus=${focus}
         setPreview=${setPreview}
+        ratio=${ratio}
+        setRatio=${setRatio}
       />
       <${Trail} dialog=${dialog} act=${act} />
     </div>`,
-    [dialog, step, reply, job, act, stop, frontier.data, focus],
+    [dialog, step, reply, job, act, stop, frontier.data, focus, ratio],
   );
   const right = useMemo(
     () => html`<${Tabs} dialog=${dialog} act=${act} shared=${shared} current=${tab} open=${open} />`,
@@ -275,7 +278,7 @@ function Body({ dialog, step, reply, job, act, stop, tab, open }) {
 /** A dialog; `share`: the key of the read-only link that leads to it, "" for its owner. @param {{id: string, share: string, tab: string}} props */
 export function DialogPage({ id, share, tab }) {
   const held = useDialog(id);
-  const { dialog, error, job, reply, problem, stop, forget } = held;
+  const { dialog, error, job, reply, problem, note, stop, forget } = held;
   const [cell, setCell] = useState(/** @type {CellChoice | null} */ (null));
   const [changes, setChanges] = useState(/** @type {StepPair | null} */ (null));
   const choose = useCallback(
@@ -339,10 +342,13 @@ export function DialogPage({ id, share, tab }) {
         : null
     }
     ${
-      problem
+      problem || note
         ? html`<div class="dialog-problem">
-          <${Notice} kind="bad" action=${html`<button type="button" class="button" onClick=${forget}>Close</button>`}>
-            ${problem}
+          <${Notice}
+            kind=${problem ? 'bad' : 'info'}
+            action=${html`<button type="button" class="button" onClick=${forget}>Close</button>`}
+          >
+            ${problem || note}
           <//>
         </div>`
         : null

@@ -26,13 +26,20 @@ import {
 /** @typedef {import('./types.js').Step} Step */
 
 /**
- * `job` and `reply` while a job runs; `pending`: the number of open requests; `problem`: the last error.
+ * `job` and `reply` while a job runs; `pending`: the number of open requests; `problem`: the last error; `note`: why
+ * the last request has added no step.
  * @typedef {{dialog: Dialog | null, error: Error | null, job: Job | null, reply: Reply | null,
- *   pending: number, problem: string}} Held
+ *   pending: number, problem: string, note: string}} Held
  */
 
 /** @param {Dialog} dialog @param {number | null} number @returns {Step | undefined} */
 export const stepOf = (dialog, number) => dialog.steps.find((step) => step.number === number);
+
+/** The limits of a reply as text, without its goal. @param {Reply} reply */
+export const limitsText = ({ preference, goal }) => (preference ?? '').replace(`, then ${goal}`, '');
+
+/** What a reply minimises within its limits, as text. @param {Pick<Reply, "goal" | "goals">} reply */
+export const goalText = ({ goal, goals }) => goals.find(({ then }) => then === goal)?.text ?? goal;
 
 /** "nonspam predicted spam: 65 to 34". @param {Change} change */
 const changeText = ({ true: label, predicted, before, after }) =>
@@ -55,7 +62,7 @@ const isActive = (job) => job !== null && (job.state === 'waiting' || job.state 
 export function useDialog(id) {
   const path = `/api/dialogs/${encodeURIComponent(id)}`;
   const [held, setHeld] = useState(
-    /** @type {Held} */ ({ dialog: null, error: null, job: null, reply: null, pending: 0, problem: '' }),
+    /** @type {Held} */ ({ dialog: null, error: null, job: null, reply: null, pending: 0, problem: '', note: '' }),
   );
   /** The followed job, with a `Promise` that resolves when it ends. */
   const followed = useRef(/** @type {{id: string, stop: () => void, end: Promise<Job>} | null} */ (null));
@@ -96,12 +103,18 @@ export function useDialog(id) {
           followed.current = null;
           // A dialog that could not be trained shows its own error.
           const failed = job.state === 'failed' && dialog?.state === 'ready';
-          change({ job: null, reply: null, problem: failed ? (job.error ?? 'The request failed.') : '' });
+          change({
+            job: null,
+            reply: null,
+            problem: failed ? (job.error ?? 'The request failed.') : '',
+            note: job.result?.note ?? '',
+          });
         }
         // Another job, started in another window or after a restart.
         if (dialog?.job && isActive(dialog.job)) watch(dialog.job);
         const step = dialog && job.result?.step != null ? stepOf(dialog, job.result.step) : undefined;
-        if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
+        if (job.result?.note) announce(job.result.note);
+        else if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
         resolve(job);
       };
       if (!isActive(first)) {
@@ -150,7 +163,7 @@ export function useDialog(id) {
   /** POST, count the request as pending, and show its error. */
   const send = useCallback(
     async (/** @type {string} */ below, /** @type {object} */ body) => {
-      setHeld((now) => ({ ...now, pending: now.pending + 1, problem: '' }));
+      setHeld((now) => ({ ...now, pending: now.pending + 1, problem: '', note: '' }));
       try {
         return await post(`${path}/${below}`, body);
       } catch (error) {
@@ -200,7 +213,7 @@ export function useDialog(id) {
         change({ problem: sentence(error) }),
       );
   }, []);
-  const forget = useCallback(() => change({ problem: '' }), []);
+  const forget = useCallback(() => change({ problem: '', note: '' }), []);
   const busy = isActive(held.job) || held.pending > 0;
   const act = useMemo(() => ({ ...acts, prefer, busy }), [acts, prefer, busy]);
   return { ...held, act, stop, forget };

@@ -31,6 +31,7 @@ import {
   html,
   nameClass,
   plural,
+  quoted,
   rate,
   saveFile,
   sentence,
@@ -41,7 +42,6 @@ import {
   useState,
 } from './kit.js';
 import { rejectedOf } from './matrix_counts.js';
-import { quoted } from './program_words.js';
 
 /** @typedef {import('./frontier_chart.js').Point} Point */
 /** @typedef {import('./charts.js').View} View */
@@ -120,24 +120,11 @@ export function FocusChoice({ dialog, shared }) {
 }
 
 /**
- * A limit on the false positives of a class, as a preference.
+ * A limit on the false positives of a class: a request gives the fewest other errors within it.
  * @param {Dialog} dialog @param {Label} label @param {number} limit
  */
-const fpLimit = (dialog, label, limit) =>
+export const fpLimit = (dialog, label, limit) =>
   dialog.classes.length === 2 ? `fp <= ${limit}` : `fp(${quoted(label)}) <= ${limit}`;
-
-/**
- * The limits whose reply is a point of the frontier. A request gives the fewest total errors within its limits: if
- * fewer are reachable within `limit` false positives, the false negatives are limited instead.
- * @param {Dialog} dialog @param {Label} label @param {Point[]} best @param {Point} point @param {number} limit
- */
-export function limitsFor(dialog, label, best, point, limit) {
-  const fewer = best.filter(({ fp, fn }) => fp + fn < point.fp + point.fn);
-  const wants = [fpLimit(dialog, label, limit)];
-  if (dialog.classes.length > 2 || !fewer.some(({ fp }) => fp <= limit)) return wants;
-  const missed = `fn <= ${point.fn}`;
-  return fewer.some(({ fn }) => fn <= point.fn) ? [...wants, missed] : [missed];
-}
 
 /** @param {Dialog} dialog @param {Frontier} frontier */
 const currentStep = (dialog, frontier) =>
@@ -410,7 +397,7 @@ function AskBar({ dialog, frontier, limit, onLimit, act }) {
   /** @param {Event} event */
   const ask = (event) => {
     event.preventDefault();
-    act.prefer(limitsFor(dialog, frontier.positive, best, point, limit), { keep: false });
+    act.prefer([fpLimit(dialog, frontier.positive, limit)], { keep: false });
   };
   return html`<form class="ask-bar" onSubmit=${ask}>
     <div class="ask-words">

@@ -82,12 +82,16 @@ export function curveNear(frontier, x, y, scale) {
 export const visited = (dialog, label) =>
   dialog.steps.map(({ number, parent, met, after }) => ({ step: number, parent, met, ...errorsOf(after, label) }));
 
-/** The best points of the curves that a request from a step tries. @param {import('./types.js').Frontier} frontier @param {number} step */
-export function bestFrom({ curves }, step) {
+/**
+ * The best points of the curves that a request from a step tries, without the one that predicts the class for all rows.
+ * @param {import('./types.js').Frontier} frontier @param {number} step
+ */
+export function bestFrom({ curves, n_negative }, step) {
   const tried = curves.filter(({ steps }) => steps.includes(step));
   // The curves may be older than the step, until they are loaded again.
   const points = (tried.length ? tried : curves.filter(({ name }) => !isMember(name)))
     .flatMap(({ name, fp, fn }) => fp.map((n, place) => ({ name, fp: n, fn: fn[place] })))
+    .filter(({ fp }) => fp < n_negative)
     .sort((a, b) => a.fp - b.fp || a.fn - b.fn);
   /** @type {Point[]} */
   const best = [];

@@ -68,6 +68,16 @@ export function labelText(label) {
   return typeof label === 'boolean' ? (label ? 'True' : 'False') : String(label);
 }
 
+// A class name that needs no quotes in a preference.
+const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
+
+/** A class as it is written in a preference. @param {Label} label */
+export function quoted(label) {
+  const text = labelText(label);
+  if (PLAIN.test(text)) return text;
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
 // A class that reads as a name within a sentence: it starts with a letter and has no spaces.
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:[-./][\p{L}\p{N}_]+)*$/u;
 const SENTENCE_WORDS = 'a all and are at in is no none not of on or predicted rejected samples the yes'.split(' ');

@@ -9,6 +9,7 @@ import {
   html,
   nameClass,
   plural,
+  quoted,
   rowTotals,
   sentence,
   useCallback,
@@ -18,12 +19,13 @@ import {
   useState,
 } from './kit.js';
 import { AskBox } from './matrix_ask.js';
+import { limitsText } from './dialog_state.js';
 import { apiEdits, converted } from './matrix_edits.js';
 import { MatrixGrid } from './matrix_grid.js';
 import { RejectSlider } from './matrix_reject.js';
 import { ReplyBox, liveText } from './matrix_reply.js';
 import { errorsOf, totalsOf } from './matrix_counts.js';
-import { limitsOf, markOf, previewOf } from './preview.js';
+import { markOf, previewOf } from './preview.js';
 import { Summary, useSince } from './summary.js';
 
 /** @typedef {import('./matrix_edits.js').Edits} Edits */
@@ -41,19 +43,33 @@ import { Summary, useSince } from './summary.js';
 
 const READ_MS = 180;
 const MODE_KEY = 'margrave-matrix-mode';
+const COST = 'lowest cost';
+
+/** The cost of a false negative in a goal such as "lowest cost of fp + 20 fn"; null if it is no such goal. @param {string} goal */
+function ratioOf(goal) {
+  const found = /^(?:lowest cost of|fewest) fp(?:\(.*\))? \+ (?:([\d.]+) )?fn/.exec(goal);
+  return found && Number(found[1] ?? 1);
+}
+
+/** @param {Dialog} dialog @param {Label} focus @param {number} ratio */
+function costGoal({ classes }, focus, ratio) {
+  const label = classes.length > 2 ? `(${quoted(focus)})` : '';
+  return `${COST} of fp${label} + ${ratio} fn${label}`;
+}
 
 /**
  * The preference that the server reads from the edits, shortly after the last change. `now` reads at once, or
  * returns the running request.
- * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string[]} wants @param {boolean} keep
+ * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string[]} wants @param {string | null} then
+ * @param {boolean} keep
  */
-function useReading(dialog, matrix, edits, wants, keep) {
+function useReading(dialog, matrix, edits, wants, then, keep) {
   const [answered, setAnswered] = useState(/** @type {{key: string, found: Reading | null} | null} */ (null));
   const request = useRef(
     /** @type {{key: string, control: AbortController, result: Promise<Reading | null>} | null} */ (null),
   );
   const any = Object.keys(edits).length > 0 || wants.length > 0;
-  const body = JSON.stringify({ edits: apiEdits(edits, matrix), wants, keep });
+  const body = JSON.stringify({ edits: apiEdits(edits, matrix), wants, then, keep });
   const key = `${dialog.id} ${dialog.position} ${body}`;
   const now = useCallback(() => {
     if (request.current?.key === key) return request.current.result;
@@ -96,8 +112,8 @@ async function fetchReading(id, body, signal) {
     return await post(`/api/dialogs/${encodeURIComponent(id)}/read`, JSON.parse(body), signal);
   } catch (error) {
     if (!(error instanceof ApiError)) return null;
-    const nothing = { preference: null, sentences: [], already: false, replaced: [], fields: null, after: null, met: null };
-    return { ...nothing, error: sentence(error), code: error.code };
+    const nothing = { preference: null, sentences: [], already: false, goal: null, goals: [], replaced: [], fields: null };
+    return { ...nothing, after: null, met: null, error: sentence(error), code: error.code };
   }
 }
 
@@ -151,10 +167,11 @@ const placeText = ({ number }) =>
 
 /**
  * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void,
- *   frontier: Frontier | null, focus: Label, setPreview: (preview: Preview | null) => void}} props
+ *   frontier: Frontier | null, focus: Label, setPreview: (preview: Preview | null) => void, ratio: number | null,
+ *   setRatio: (ratio: number | null) => void}} props
  *   `step`: the current step; `reply`: the best reply so far, while a job searches for better ones
  */
-export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focus, setPreview }) {
+export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focus, setPreview, ratio, setRatio }) {
   const [mode, setMode] = useState(
     /** @type {Mode} */ (localStorage.getItem(MODE_KEY) === 'percent' ? 'percent' : 'counts'),
   );
@@ -162,6 +179,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
   const [words, setWords] = useState('');
   const [strategies, setStrategies] = useState(/** @type {string[] | null} */ (null));
   const [keep, setKeep] = useState(true);
+  const [choice, setChoice] = useState(/** @type {string | null} */ (null));
   const [reject, setReject] = useState(/** @type {number | null} */ (null));
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.after.classes.length) });
@@ -172,21 +190,24 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
   const keeps = keep && kept !== '';
   const wants = words.trim() ? [words.trim()] : [];
   if (reject !== null) wants.push(`rejected <= ${reject}${reject > 0 ? '%' : ''}`);
-  const { reading, reads, any, now } = useReading(dialog, step.after, edits, wants, keeps);
+  const then = choice !== COST ? choice : ratio === null ? null : costGoal(dialog, focus, ratio);
+  // Another goal alone is a request too: for the limits of the step.
+  const edited = Object.keys(edits).length > 0 || wants.length > 0;
+  if (!edited && keeps && then !== null && then !== step.goal) wants.push(limitsText(step));
+  const { reading, reads, any, now } = useReading(dialog, step.after, edits, wants, then, keeps);
   const clear = useCallback(() => {
     setEdits({});
     setWords('');
     setReject(null);
+    setChoice(null);
     setProblem('');
   }, []);
   useEffect(clear, [dialog.position]);
   const still = act.busy;
   const local = useMemo(() => {
-    const own = wants.length ? null : limitsOf(edits, step.after);
-    const earlier = keeps ? step.limits : [];
-    if (!frontier || dialog.classes.length > 2 || !own?.length || !earlier) return null;
-    return previewOf(frontier, step.number, own, earlier, step.after);
-  }, [frontier, edits, wants.length, keeps, step]);
+    if (!frontier || dialog.classes.length > 2 || wants.length) return null;
+    return previewOf(frontier, step, edits, keeps, then);
+  }, [frontier, edits, wants.length, keeps, then, step]);
   const previews = any && !still && !problem && !reply;
   const read = reads ? null : reading; // the answer to earlier edits is not shown for these
   const approximate = strategies !== null; // the server previews the default strategies
@@ -203,21 +224,35 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       },
     );
   }, [outcome, focus]);
-  const latest = useRef({ still, problem, any, now });
-  latest.current = { still, problem, any, now };
+  const unpriced = choice === COST && ratio === null;
+  const latest = useRef({ still: still || unpriced, problem, any, now });
+  latest.current = { still: still || unpriced, problem, any, now };
   const ask = async () => {
     await null; // render the last input first
     if (latest.current.still || latest.current.problem || !latest.current.any) return;
     const found = await latest.current.now();
     if (!found || found.error || found.preference === null) return;
     announce(`Requested: ${found.sentences.join('; ')}`);
-    await act.prefer([found.preference], { keep: keeps, strategies });
+    await act.prefer([found.preference], { keep: false, strategies }); // it has the earlier limits, if they are kept
   };
   /** @param {Mode} to */
   const choose = (to) => {
     setMode(to);
     setEdits((now) => converted(now, step.after, to));
     localStorage.setItem(MODE_KEY, to);
+  };
+  const goal = choice ?? reading?.goal ?? step.goal ?? '';
+  const goals = {
+    choices: (reading?.goals.length ? reading.goals : keeps ? step.goals : []).filter((one) => ratioOf(one.then) === null),
+    value: goal,
+    choose: setChoice,
+    cost: choice === COST || ratioOf(goal) !== null,
+    ratio: choice === COST ? ratio : (ratioOf(goal) ?? ratio),
+    chooseCost: (/** @type {number | null} */ to) => {
+      setChoice(COST);
+      setRatio(to);
+    },
+    focus,
   };
   const allowed = keeps ? step.reject_percent : 0;
   const drafts = useMemo(() => (reply ? {} : edits), [reply, edits]);
@@ -271,6 +306,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       ask=${ask}
       clear=${clear}
       outcome=${outcome}
+      goals=${goals}
       announced=${outcome && !reads ? previewText(outcome.after) : ''}
     />
     ${

@@ -1,15 +1,23 @@
 // The limits of an edit as sentences, before they are requested; with a field for words and a choice of strategies.
 // @ts-check
 
-import { Icon, html } from './kit.js';
+import { goalText } from './dialog_state.js';
+import { Icon, html, nameClass, useEffect, useState } from './kit.js';
 
 /** @typedef {import('./preview.js').Outcome} Outcome */
+/** @typedef {import('./types.js').GoalChoice} GoalChoice */
+/** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Reading} Reading */
+/**
+ * What to minimise within the limits. `choices`: by what the limits leave open; `value`: that of the request, "" for none;
+ * `cost`: it is the lowest cost; `ratio`: the cost of a false negative in false positives, null until it is stated.
+ * @typedef {{choices: GoalChoice[], value: string, choose: (then: string) => void, cost: boolean, ratio: number | null,
+ *   chooseCost: (ratio: number | null) => void, focus: Label}} Goals
+ */
 
 const UNREACHABLE = 'No model found meets these limits together. The preview shows the nearest result.';
 const HINT = 'Change a cell to set a limit: type a number in it, or drag it.';
 const STILL = 'The matrix can be edited again after the reply to this request.';
-const ALREADY = 'The matrix already meets these limits; a request finds the fewest total errors within them.';
 
 /** The strategies, and what each does; the first two are the default. */
 export const STRATEGIES = /** @type {const} */ ([
@@ -73,11 +81,58 @@ function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
 }
 
 /**
+ * The choice of what to minimise within the limits; the lowest cost has a field for the ratio of the costs.
+ * @param {Goals & {still: boolean}} props
+ */
+function Then({ choices, value, choose, cost, ratio, chooseCost, focus, still }) {
+  /** @param {string} text @param {boolean} checked @param {() => void} choose @param {string} [then] */
+  const choice = (text, checked, choose, then) => html`<label class="check" key=${text} title=${then}>
+    <input type="radio" name="then" checked=${checked} disabled=${still} onChange=${choose} />
+    <span>${text}</span>
+  </label>`;
+  return html`<div class="ask-then small" role="radiogroup" aria-labelledby="ask-then">
+    <span id="ask-then">Then</span>
+    ${choices.map(({ then, text }) => choice(text, !cost && then === value, () => choose(then), then))}
+    ${choice('lowest cost', cost, () => chooseCost(ratio))}
+    ${cost ? html`<${Ratio} ratio=${ratio} change=${chooseCost} focus=${focus} still=${still} />` : null}
+  </div>`;
+}
+
+/** @param {{ratio: number | null, change: (ratio: number | null) => void, focus: Label, still: boolean}} props */
+function Ratio({ ratio, change, focus, still }) {
+  const [text, setText] = useState('');
+  useEffect(() => {
+    if (ratio !== null && Number(text) !== ratio) setText(String(ratio)); // the costs panel has changed it
+  }, [ratio]);
+  /** @param {any} event */
+  const read = (event) => {
+    setText(event.currentTarget.value);
+    const typed = Number(event.currentTarget.value);
+    change(typed > 0 ? typed : null);
+  };
+  return html`<div class="ask-ratio">
+    <label for="then-ratio">a missed ${nameClass(focus)} costs</label>
+    <input
+      id="then-ratio"
+      class="input-number"
+      type="number"
+      min="0.01"
+      step="any"
+      placeholder="20"
+      disabled=${still}
+      value=${text}
+      onInput=${read}
+    />
+    <span>times a false alarm</span>
+  </div>`;
+}
+
+/**
  * The requested limits, the button, and the options.
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
  *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
  *   strategies: string[] | null, setStrategies: (strategies: string[] | null) => void, ask: () => void,
- *   clear: () => void, outcome: Outcome | null, announced: string}} props
+ *   clear: () => void, outcome: Outcome | null, announced: string, goals: Goals}} props
  *   `any`: something is edited; `reads`: the server is reading it; `kept`: the limits of the current step, or "";
  *   `announced`: the preview in words for screen readers, once it has settled
  */
@@ -98,10 +153,13 @@ export function AskBox({
   clear,
   outcome,
   announced,
+  goals,
 }) {
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
-  const ready = any && !wrong && !still && reading !== null && reading.preference !== null;
+  const priced = !goals.cost || goals.ratio !== null;
+  const ready = any && !wrong && !still && priced && reading !== null && reading.preference !== null;
+  const goal = goals.cost ? 'lowest cost' : reading && goalText(reading);
   const replaced = ready ? reading.replaced : [];
   return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>
     <div id="matrix-sentence" class="ask-sentence" aria-live="polite">
@@ -117,12 +175,23 @@ export function AskBox({
       ${!any && !wrong ? html`<p class="muted">${still ? STILL : HINT}</p>` : null}
       ${any && !wrong && outcome && !outcome.reachable ? html`<p class="ask-unreachable small">${UNREACHABLE}</p>` : null}
       ${announced ? html`<p class="hidden">${announced}</p>` : null}
-      ${ready && reading?.already ? html`<p class="muted small">${ALREADY}</p>` : null}
+      ${
+        ready && reading.already
+          ? html`<p class="muted small">
+              ${
+                reading.preference === kept
+                  ? 'This is the request of the current step.'
+                  : `The matrix already meets these limits. A request uses what they still allow for the ${goal}.`
+              }
+            </p>`
+          : null
+      }
     </div>
     <div class="ask-acts">
       ${any ? html`<button type="button" class="button-quiet" disabled=${still} onClick=${clear}>Clear</button>` : null}
       <button type="button" class="button-primary ask-button" aria-disabled=${!ready} onClick=${ask}>Apply</button>
     </div>
+    ${goals.choices.length ? html`<${Then} ...${goals} still=${still} />` : null}
     ${
       kept
         ? html`<label class="check small ask-keep">

@@ -3,6 +3,7 @@
 
 import { get, query } from './api.js';
 import { Icon, Notice, Tag, count, html, nameClass, plural, predictedText, seconds, signed, useLoad } from './kit.js';
+import { goalText, limitsText } from './dialog_state.js';
 import { STRATEGIES } from './matrix_ask.js';
 import { errorsOf, totalsOf } from './matrix_counts.js';
 
@@ -137,7 +138,7 @@ const triedAll = ({ strategies }) => ALL.every((name) => strategies?.includes(na
  * @param {{dialog: Dialog, reply: Reply, act: Act}} props
  */
 function SearchHarder({ dialog, reply, act }) {
-  const { preference, parent, kept } = reply;
+  const { preference, parent } = reply;
   if (preference === null || triedAll(reply)) return null;
   const guess = Math.max(1, Math.round(harderSeconds(dialog)));
   const about = guess < 60 ? `${guess} s` : `${Math.round(guess / 60)} min`;
@@ -146,7 +147,7 @@ function SearchHarder({ dialog, reply, act }) {
     class="button"
     disabled=${act.busy}
     title="Try all strategies: also tune the learners"
-    onClick=${() => act.prefer([preference], { keep: kept.length > 0, from: parent, strategies: ALL })}
+    onClick=${() => act.prefer([preference], { keep: false, from: parent, strategies: ALL })}
   >
     Search harder (about ${about})
   </button>`;
@@ -220,7 +221,8 @@ export function ReplyBox({ dialog, reply, live, job, act, stop }) {
     }
     <div class="row reply-head">
       ${reply.met ? html`<${Tag} kind="good"><${Icon} name="check" />met<//>` : html`<${Tag} kind="warn">not met<//>`}
-      <code class="reply-preference">${reply.preference}</code>
+      <code class="reply-preference">${limitsText(reply)}</code>
+      ${reply.goal ? html`<span class="muted small">then ${goalText(reply)}</span>` : null}
     </div>
     ${reply.warnings.map((text) => html`<p key=${text} class="reply-warning small">${text}</p>`)}
     ${reply.met ? null : live ? html`<p class="small">Not met yet: the search continues.</p>` : html`<${NotMet} dialog=${dialog} reply=${reply} act=${act} />`}

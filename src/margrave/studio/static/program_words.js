@@ -1,23 +1,13 @@
 // The limit of an edited cell, as a preference and as a sentence; nodes, routes of errors and edits in words.
 // @ts-check
 
-import { count, labelText, nameClass, percent, plural, predictedText, rowTotals } from './kit.js';
+import { count, labelText, nameClass, percent, plural, predictedText, quoted, rowTotals } from './kit.js';
 
 /** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 /** Some errors, and how many of them `outcomes` have. @typedef {{name: string, count: (outcomes: number[][]) => number}} Route */
-
-// A class name that needs no quotes in a preference.
-const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
-
-/** A class as it is written in a preference. @param {Label} label */
-export function quoted(label) {
-  const text = labelText(label);
-  if (PLAIN.test(text)) return text;
-  return `"${text.replaceAll('"', '""')}"`;
-}
 
 /** The word for a cell in a preference. @param {Matrix} matrix @param {number} row @param {number} column */
 function word(matrix, row, column) {

@@ -84,19 +84,21 @@
  *   misses: {bound: string, samples: number}[]}} Alternative
  */
 
+/** What to minimise within the limits: as the field "then" of a request, and as text. @typedef {{then: string, text: string}} GoalChoice */
+
 /**
- * The most false positives or false negatives that a bound allows; `subject`: the word and the position of the
+ * The false positives or false negatives that a bound allows, not rounded; `subject`: the word and the position of the
  * class, such as "fp(1)". A new bound on the same subject replaces it.
  * @typedef {{subject: string, error: "fp" | "fn", most: number}} ErrorLimit
  */
 
 /**
- * `number` and `parent` are null in a reply that is not yet final; `kept`: the earlier limits, which had priority.
- * @typedef {{number: number | null, parent: number | null, preference: string | null,
+ * `number` and `parent` are null in a reply that is not yet final; `goal` is one of the `goals`, null without limits.
+ * @typedef {{number: number | null, parent: number | null, preference: string | null, goal: string | null, goals: GoalChoice[],
  *   already: boolean, sentences: string[], strategy: string, strategies: string[] | null, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, n_candidates: number, cancelled: boolean, final: boolean,
  *   after: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
- *   limits: ErrorLimit[] | null, reject_percent: number, note: string | null, warnings: string[], kept: string[],
+ *   limits: ErrorLimit[] | null, reject_percent: number, note: string | null, warnings: string[],
  *   alternatives: Alternative[]}} Reply
  */
 
@@ -116,7 +118,7 @@
  */
 
 /**
- * @typedef {{number: number, use_number: number, step: number, confidence: number, preference: string, issued: string,
+ * @typedef {{number: number, use_number: number, step: number, confidence: number, preference: string, goal: string, meaning: string, issued: string,
  *   guarantees: string[], confusion: Matrix, route: string, remarks: string[], text: string,
  *   expected: ExpectedCertificate | null, onnx: boolean | null}} Accepted
  */
@@ -165,7 +167,7 @@
  * `after`: the matrix that a request would reach, null if the server does not preview it; `met`: it meets the limits.
  * @typedef {{preference: string | null, sentences: string[], error: string | null,
  *   code: string | null, fields: Record<string, any> | null, already: boolean,
- *   replaced: string[], after: Matrix | null, met: boolean | null}} Reading
+ *   goal: string | null, goals: GoalChoice[], replaced: string[], after: Matrix | null, met: boolean | null}} Reading
  */
 
 /** @typedef {{n_changed: number, n_only_first: number, n_only_second: number, changes: Change[]}} Comparison */
@@ -251,9 +253,11 @@
 
 /**
  * What the matrix and the panels of a dialog share. `focus`: the class whose false positives and false
- * negatives are counted; `preview`: null unless limits are being edited.
+ * negatives are counted; `preview`: null unless limits are being edited; `ratio`: the cost of a false negative, in false
+ * positives, null until the user states it.
  * @typedef {{frontier: {data: Frontier | null, error: Error | null, loading: boolean, reload: () => void},
- *   preview: Preview | null, focus: Label, setFocus: (label: Label) => void}} Shared
+ *   preview: Preview | null, focus: Label, setFocus: (label: Label) => void, ratio: number | null,
+ *   setRatio: (ratio: number | null) => void}} Shared
  */
 
 /** @typedef {{dialog: Dialog, act: Act, shared: Shared}} PanelProps */

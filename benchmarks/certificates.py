@@ -7,8 +7,8 @@ The script prints five tables in about two minutes:
 2. *Several models, one certification set*: each model gets a valid threshold, and the model with
    the highest recall on the certification set is chosen. The scores of a class are normal with
    variance 1, the classes are two units apart, and all models are equally good; any two of them
-   have the same correlation within a class. This is a simulation; the number for one model is
-   exact.
+   have the same correlation within a class. As in a dialog, no more samples are used than the
+   allowed errors need. This is a simulation; the number for one model is exact.
 3. *Repeated checks* of a model whose true rate is exactly at its limit, or above it. The numbers of
    a test that uses each sample once are exact. A test of all samples so far is simulated.
 4. *Groups*: each group has a mean score of its own, and the certification set has one sample of
@@ -31,6 +31,7 @@ from scipy.stats import binom, norm
 
 from benchmarks import duplicates
 from margrave.steer import Dialog
+from margrave.steer._order_statistic import fewest_sufficient
 
 DELTA = 0.05
 DISTANCE = 2.0
@@ -83,8 +84,9 @@ class Choice:
     def true_rate(self, rng: np.random.Generator) -> float:
         """Certify all models, choose the best, and return its true rate."""
         negative, positive = self._scores(0.0, rng), self._scores(DISTANCE, rng)
-        at = self.n - allowed_errors(self.n, self.limit) - 1
-        thresholds = np.partition(negative, at, axis=1)[:, at]
+        n_used = fewest_sufficient(self.n, self.limit, DELTA)
+        at = n_used - allowed_errors(n_used, self.limit) - 1
+        thresholds = np.partition(negative[:, :n_used], at, axis=1)[:, at]
         recall = (positive > thresholds[:, None]).mean(axis=1)
         return float(norm.sf(thresholds[recall.argmax()]))
 
@@ -175,7 +177,8 @@ def choice_table(n_runs: int, seed: int) -> Iterator[str]:
         several = [
             Choice(10, n, limit, correlation).failure(n_runs, seed) for correlation in CORRELATIONS
         ]
-        cells = [f"{fraction:.1%}" for fraction in (certified_failure(n, limit), *several)]
+        one = certified_failure(fewest_sufficient(n, limit, DELTA), limit)
+        cells = [f"{fraction:.1%}" for fraction in (one, *several)]
         yield f"| {n:,} | {limit:.0%} | {' | '.join(cells)} |"
 
 

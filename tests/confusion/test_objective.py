@@ -488,7 +488,7 @@ def test_a_prediction_of_every_class_always_beats():
     assert not objective.beats(never, once, 0.0)
 
 
-def test_costs_weigh_what_only_one_of_two_predictions_costs():
+def test_costs_count_what_only_one_of_two_predictions_costs():
     """Ten false alarms against three missed positives, of cost 1 and 4."""
     codes = np.repeat([0, 1], 20)
     fewer_alarms, fewer_missed = codes.copy(), codes.copy()

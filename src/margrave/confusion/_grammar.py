@@ -279,6 +279,7 @@ def _parse_bound(scanner: _Scanner) -> Bound:
 
 def _parse_goal(scanner: _Scanner) -> Goal:
     """Parse "fewest errors", "fewest other errors" or "lowest cost of fp + 20 fn"."""
+    scanner.examples = ["then fewest errors", "then lowest cost of fp + 20 fn"]
     is_cost = scanner.take_phrase(_LOWEST_COST) is not None
     if is_cost and _END.match(scanner.text, scanner.position):
         start = scanner.next_start()

@@ -505,7 +505,7 @@ def plan_sizes(
     exact = float(curve.recall(np.array(limit.rate), available[code], available[1 - code]))
     exact = max((1 - limit.rate + exact) / 2 if others else exact, chosen.recall)
     return SplitPlan(
-        str(guarantee),
+        str(guarantee.limits),
         confidence,
         options,
         chosen,
@@ -549,7 +549,7 @@ def plan_fractions(
     # 100 more rows are divided as the others are.
     sizes = [round(n * (1 + _MORE_ROWS / n_all)) for n in chosen.certify_by_class.values()]
     return SplitPlan(
-        str(guarantee),
+        str(guarantee.limits),
         confidence,
         tuple(options),
         chosen,

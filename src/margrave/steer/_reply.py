@@ -225,10 +225,8 @@ class Reply:
             missed = " and ".join(f"'{bound}' by {format_count(n)}" for bound, n in misses)
             short = format_count(self.shortfall)
             outcome = f"not met: the nearest is {short} samples short, missing {missed}"
-        elif self.note is None and self.preference.met(self.before):
-            outcome = "met, as before"
-            if self.after == self.before:
-                outcome += ": the matrix stays the same"
+        elif self.note is None and self.after == self.before:
+            outcome = "met; the matrix stays the same"
         else:
             outcome = "met"
         return [*notes, f"{self.preference.limits}, then {self.goal}: {outcome}"]

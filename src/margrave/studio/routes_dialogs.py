@@ -114,12 +114,8 @@ def read(
     matrix = step.after
     try:
         edits = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
-        if body.then is not None:
-            edits = [edit.limits for edit in edits]
         options = body.model_dump(include={"then", "keep"})
         wanted = check_request(live, [*edits, *body.wants], **options, at=at)
-        if wanted.goal(matrix) == wanted.limits.goal(matrix):
-            wanted = wanted.limits  # the usual goal need not be stated
     except ValueError as error:
         return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
     earlier = step.preference.bounds if body.keep and step.preference is not None else ()

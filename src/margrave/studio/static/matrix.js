@@ -224,9 +224,9 @@ export function MatrixCard({ dialog, step, reply, job, act, stop, frontier, focu
       },
     );
   }, [outcome, focus]);
-  const unpriced = choice === COST && ratio === null;
-  const latest = useRef({ still: still || unpriced, problem, any, now });
-  latest.current = { still: still || unpriced, problem, any, now };
+  const withoutRatio = choice === COST && ratio === null;
+  const latest = useRef({ still: still || withoutRatio, problem, any, now });
+  latest.current = { still: still || withoutRatio, problem, any, now };
   const ask = async () => {
     await null; // render the last input first
     if (latest.current.still || latest.current.problem || !latest.current.any) return;

@@ -157,8 +157,8 @@ export function AskBox({
 }) {
   const wrong = problem || (any && reading?.error) || '';
   const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
-  const priced = !goals.cost || goals.ratio !== null;
-  const ready = any && !wrong && !still && priced && reading !== null && reading.preference !== null;
+  const stated = !goals.cost || goals.ratio !== null;
+  const ready = any && !wrong && !still && stated && reading !== null && reading.preference !== null;
   const goal = goals.cost ? 'lowest cost' : reading && goalText(reading);
   const replaced = ready ? reading.replaced : [];
   return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>

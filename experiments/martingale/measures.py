@@ -174,7 +174,7 @@ def granularity(title: str, seed: int, n_levels: int) -> dict[str, Evaluation]:
 
 def fewer(count: int) -> str:
     """A third fewer false positives, in words."""
-    return f"fp <= {2 * count // 3}"
+    return f"fp <= {2 * count // 3}, {models.GOAL}"
 
 
 def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcome]]:

@@ -89,7 +89,7 @@ class Evaluation:
 def halved(model: Any, data: Parts, c: int) -> str:
     """A preference: half of a model's errors on a class of the tuning set."""
     missed = (data.y_tune == c) & (model.predict(data.X_tune) != c)
-    return f"fn({c}) <= {missed.sum() // 2}"
+    return f"fn({c}) <= {missed.sum() // 2}, {GOAL}"
 
 
 def tuned(model: Any, request: Any, X: Floats, y: Ints, **settings: Any) -> Any:
@@ -101,7 +101,7 @@ def tuned(model: Any, request: Any, X: Floats, y: Ints, **settings: Any) -> Any:
         settings["min_gain"] = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)
-        return model.tune(f"{request}, {GOAL}", X, y, **settings)
+        return model.tune(request, X, y, **settings)
 
 
 def tuned_to_half(model: Any, data: Parts, c: int, **settings: Any) -> Any:

@@ -198,7 +198,7 @@ class TestPaths:
         (COARSE, "accuracy >= 82.2%", 60, 2, "tested path"),
         (COARSE, "precision >= 72.5%", 60, 2, "tested path"),
         (TIES, "fp <= 18.4%, rejected <= 20%", 60, 9, "tested path"),
-        (FINE, "fp <= 15%, fn <= 15%, rejected <= 40%", 60, 2, "tested path"),
+        (FINE, "errors <= 10%, rejected <= 20%", 60, 15, "tested path"),
         (three_classes(), "fn(1) <= 23.9%", 40, 3, "tested path"),
     ],
 )
@@ -230,6 +230,24 @@ class TestRejection:
         assert n_certified > 2000 / 5
         assert holds(n_false, 2000, share * DELTA)
         assert n_false > 2000 * share * DELTA / 3
+
+    @pytest.mark.parametrize("world", [FINE, TIES], ids=["no ties", "ties"])
+    @pytest.mark.parametrize(
+        ("text", "low", "high", "widest"),
+        [
+            ("fp <= 11.5%, fn <= 30%, rejected <= 60%", 0.0, 1.0, 0.0),
+            ("fp <= 30%, fn <= 13.5%, rejected <= 60%", 1.0, 2.0, 0.0),
+            ("fp <= 30%, fn <= 30%, rejected <= 29.4%", 0.5, 1.5, 99.0),
+            ("fp <= 30%, fn <= 30%, rejected(1) <= 26.3%, rejected(0) <= 60%", 0.5, 1.5, 99.0),
+        ],
+    )
+    def test_bands_whose_width_is_set(self, world, text, low, high, widest):
+        """Limits on errors have half of δ together, those on rejected samples the other half."""
+        plan = replace(single(text, low, high), widest=widest)
+        n_certified, n_false = simulate(plan, world, 300)
+        assert n_certified > 2000 / 2
+        assert holds(n_false, 2000, DELTA / 2)
+        assert n_false > 2000 * DELTA / 6
 
     def test_a_band_that_rejects_slightly_more_than_its_limit_passes_by_chance_only(self):
         """The limit on fp needs this band, or that nothing is rejected, which is no false one."""

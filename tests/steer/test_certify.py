@@ -300,17 +300,32 @@ class TestBands:
     def plan(self, text, low, high):
         return Plan(Preference(text), (0, 1), 1, Threshold(low, high))
 
-    @pytest.mark.parametrize("text", ["fp <= 10%, fn <= 10%, rejected <= 60%"])
-    def test_two_limits_are_tested_along_a_path(self, text):
-        """No test of order statistics is proved for two thresholds that both depend on samples."""
-        plan = plan_of(text, Normals())
-        assert plan.route == "tested path"
-        with pytest.raises(TypeError):
-            set_decision(
-                replace(plan, path=()), *Normals().draw(np.random.default_rng(0), 600), 0.1
-            )
+    @pytest.mark.parametrize("widest", [0.0, 1.0, 100.0])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_two_limits_set_the_width_of_a_band_around_a_fixed_centre(self, widest, seed):
+        """Else the two thresholds could be chosen together so that too few are rejected."""
+        text = "fp <= 12%, fn <= 20%, rejected <= 45%"
+        plan = replace(self.plan(text, 0.7, 1.5), widest=widest)
+        scores, codes = Normals().draw(np.random.default_rng(seed), 600)
+        band = set_decision(plan, scores, codes, DELTA).decision
+        assert band.low + band.high == pytest.approx(2.2)
+        counts = plan.matrix(band.predict(scores), codes).counts
+        most_fp, most_fn, most_rejected = (
+            largest_allowed_count(n, limit, DELTA / 2)
+            for n, limit in zip((*counts.sum(axis=1), 600), (0.12, 0.2, 0.45), strict=True)
+        )
+        n_rejected = counts[:, 2].sum()
+        assert counts[0, 1] <= most_fp
+        assert counts[1, 0] <= most_fn
+        if widest == 0:  # as narrow as the limits on errors allow
+            assert counts[0, 1] == most_fp or counts[1, 0] == most_fn
+            assert n_rejected < most_rejected
+        elif widest == 100:  # as wide as the limit on rejected samples allows
+            assert n_rejected == most_rejected
+        else:
+            assert band.high - band.low >= 0.8 - 1e-9
 
-    def test_along_a_path_two_limits_reject_no_more_than_they_need(self):
+    def test_two_limits_reject_no_more_than_they_need(self):
         world = Normals()
         plan = plan_of("fp <= 10%, fn <= 10%, rejected <= 60%", world, n_tune=2000)
         scores, codes = world.draw(np.random.default_rng(0), 2000)

@@ -264,20 +264,19 @@ def read_fraction(text: str) -> str | float:
 
 def read_limits(texts: Sequence[str], then: str | None) -> list[Preference]:
     """Parse the preference of each step; the first one states the goal."""
-    wants = []
-    for text in texts:
-        try:
-            wants.append(Preference(text))
-        except PreferenceError as error:
-            problem = f"{text!r}: {error.summary}"
-            raise InputError("limit", problem, code=error.code, **error.fields) from error
+    wants = [_parse("limit", text) for text in texts]
     if then is not None:
-        try:
-            wants[0] = Preference(wants[0], f"then {then}")
-        except PreferenceError as error:
-            problem = f"{then!r}: {error.summary}"
-            raise InputError("then", problem, code=error.code, **error.fields) from error
+        wants[0] = _parse("then", then, wants[0], f"then {then.removeprefix('then ')}")
     return wants
+
+
+def _parse(parameter: str, text: str, *parts: Preference | str) -> Preference:
+    """Parse a preference, by default the text alone; an error names the parameter."""
+    try:
+        return Preference(*(parts or (text,)))
+    except PreferenceError as error:
+        problem = f"{text!r}: {error.summary}"
+        raise InputError(parameter, problem, code=error.code, **error.fields) from error
 
 
 def run_request(

@@ -343,8 +343,8 @@ class Confusion:
         """Translate another number in a cell into a preference.
 
         A cell of errors or of rejected samples becomes "at most", a cell of correct predictions "at
-        least". Who raises a number of errors can tolerate more of them in exchange for fewer
-        others, so this also states the goal: the fewest errors that the request does not limit.
+        least". Who allows more errors of a kind than there are wants fewer others in exchange, so
+        this also states the goal: the fewest errors that the request does not limit.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Confusion:
         >>> from margrave import Confusion
         >>> matrix = Confusion([[90, 10], [7, 93]], classes=["ham", "spam"])
         >>> matrix.edit("ham", "spam", 5) & matrix.edit("spam", "spam", "90%")
-        Preference('fp <= 5, correct(spam) >= 90%')
+        Preference('fp <= 5, correct(spam) >= 90%, then fewest other errors')
         >>> matrix.edit("ham", "spam", 20)
         Preference('fp <= 20, then fewest other errors')
         """
@@ -377,14 +377,14 @@ class Confusion:
             )
         if column == len(self._classes):
             return Preference(f"rejected({quote_label(true)}) <= {to}")
+        limit = f"errors({quote_label(true)} -> {quote_label(predicted)}) <= {to}"
         if row == column:
-            return Preference(f"correct({quote_label(true)}) >= {to}")
-        word = f"errors({quote_label(true)} -> {quote_label(predicted)})"
-        if len(self._classes) == 2:
-            word = "fp" if predicted == self._positive else "fn"
-        wanted = Preference(f"{word} <= {to}")
-        raised = wanted.bounds[0].slack(self) > 0
-        return Preference(wanted, "then fewest other errors") if raised else wanted
+            limit = f"correct({quote_label(true)}) >= {to}"
+        elif len(self._classes) == 2:
+            limit = f"{'fp' if predicted == self._positive else 'fn'} <= {to}"
+        wanted = Preference(limit)
+        allows_more = wanted.bounds[0].slack(self) > 0
+        return Preference(wanted, "then fewest other errors") if allows_more else wanted
 
     # Positions
 

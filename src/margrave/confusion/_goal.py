@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -80,7 +80,7 @@ class Goal:
         k, labels = len(matrix.classes), [str(label) for label in matrix.classes]
         limited = all_errors(k) & ~cells
         if not cells.any() or not limited.any():
-            return cls((Term("errors"),))
+            return FEWEST_ERRORS
         if k == 2:
             by_positive = cells[:, matrix.classes.index(matrix.positive)].any()
             return cls((Term("fp" if by_positive else "fn"),))
@@ -98,6 +98,10 @@ class Goal:
         )
 
 
+FEWEST_ERRORS = Goal((Term("errors"),))
+"""The fewest errors in total."""
+
+
 def all_errors(k: int) -> Flags:
     """Mask the cells of errors in a k × (k + 1) matrix; the last column holds rejected samples."""
     return ~np.eye(k, k + 1, dtype=bool) & (np.arange(k + 1) < k)
@@ -110,3 +114,10 @@ def unlimited_errors(bounds: Iterable[Bound], matrix: Matrix) -> Flags:
     for bound in bounds:
         free &= ~bound.limited_errors(matrix)
     return free if free.any() else errors
+
+
+def goal_costs(bounds: Sequence[Bound], then: Goal | None, matrix: Matrix) -> Floats:
+    """Return the costs of the goal in force: the stated one, or the unlimited errors."""
+    if then is not None and then.terms:
+        return then.costs(matrix)
+    return unlimited_errors(bounds, matrix).astype(np.float64)

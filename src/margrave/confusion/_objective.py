@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from margrave._typing import Floats
 from margrave.confusion._bounds import Bound
 from margrave.confusion._confusion import Confusion
-from margrave.confusion._goal import Goal, unlimited_errors
+from margrave.confusion._goal import Goal, all_errors, goal_costs
 from margrave.confusion._tally import are_separated
 
 _DIGITS = 9
@@ -108,6 +108,8 @@ class Objective:
         Whether the largest shortfall of any bound comes before that of all bounds.
     rest : ndarray of shape (k, k + 1) or None
         Counts of further samples, whose predictions stay the same.
+    every_class : bool
+        Whether predictions that never predict a class are worse than others.
     """
 
     preference: HasBounds
@@ -118,6 +120,7 @@ class Objective:
     first: tuple[Bound, ...] = ()
     balanced: bool = False
     rest: NDArray[np.int64] | None = None
+    every_class: bool = True
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
@@ -126,19 +129,14 @@ class Objective:
     def __post_init__(self) -> None:
         k = len(self.classes)
         empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
-        rejected = np.broadcast_to(np.arange(k + 1) == k, (k, k + 1))
-        errors = ~np.eye(k, k + 1, dtype=bool) & ~rejected
         bounds = tuple(self.preference.all_bounds)
         masks = [mask for bound in bounds for mask in bound.cells(empty)]
-        then = self.preference.then
-        if then is None or not then.terms:
-            costs = unlimited_errors(bounds, empty).astype(np.float64)
-        else:
-            costs = then.costs(empty)
+        costs = goal_costs(bounds, self.preference.then, empty)
+        rejected = np.broadcast_to(np.arange(k + 1) == k, (k, k + 1))
         columns = [np.broadcast_to(np.arange(k + 1) == c, (k, k + 1)) for c in range(k)]
         # What one sample of a cell adds to each sum: the predictions of each class, the amount and
         # the base of each bound, the goal, the errors and the rejected samples.
-        parts = np.stack([*columns, *masks, costs, errors, rejected]).astype(np.float64)
+        parts = np.stack([*columns, *masks, costs, all_errors(k), rejected]).astype(np.float64)
         object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_parts", parts)
@@ -210,7 +208,7 @@ class Objective:
         """
         parts = self._parts[self.k :, :, : counts.shape[2]].reshape(len(self._parts) - self.k, -1)
         values = self._evaluate_sums([*(parts @ counts.reshape(len(counts), -1).T)])
-        unpredicted = (counts[:, :, : self.k].sum(axis=1) == 0).sum(axis=1)
+        unpredicted = self.every_class * (counts[:, :, : self.k].sum(axis=1) == 0).sum(axis=1)
         return *values[:2], unpredicted, *values[2:]
 
     def _evaluate_sums(self, sums: Sequence[Floats]) -> tuple[Floats, ...]:
@@ -265,18 +263,23 @@ class Objective:
         wide = [np.zeros(self.k), *(step * row for row in np.eye(self.k) for step in _STEPS)]
         both = [*combinations(range(self.k), 2), *singly]
         at, part = self._sample(_SAMPLE)
-        ends = {end[1]: end for one in wide if (end := part._descend(scores[at], one, singly))}
-        best = sorted(ends.values(), key=_value)[: len(ends) if part is self else 2 * _KEPT]
-        found = [part._descend(scores[at], one, both) for one, _ in best]
+        ends = {value: one for one, value in (part._descend(scores[at], w, singly) for w in wide)}
+        several = sorted(ends)[: len(ends) if part is self else 2 * _KEPT]
+        found = [part._descend(scores[at], ends[value], both) for value in several]
         if part is self:
             return min(found, key=_value)
-        several = {value: offset for offset, value in sorted(found, key=_value)[:_KEPT]}
-        return min((self._improve(scores, one, both) for one in several.values()), key=_value)
+        best = {value: offset for offset, value in sorted(found, key=_value)[:_KEPT]}
+        return min((self._improve(scores, one, both) for one in best.values()), key=_value)
 
     def _improve(
         self, scores: Floats, offset: Floats, directions: Sequence[tuple[int, int | None]]
     ) -> tuple[Floats, ObjectiveValue]:
-        """Descend with the samples whose two largest sums are close; the others stay."""
+        """Descend with the samples whose two largest sums are close.
+
+        No difference of two offsets changes by more than the lead of all other samples, so these
+        keep their class, and only their counts are needed.
+        """
+        best = offset, self.evaluate((scores + offset).argmax(axis=1))
         while True:
             moved = scores + offset
             top = np.partition(moved, -2, axis=1)[:, -2:]
@@ -286,8 +289,10 @@ class Objective:
             rest = self._select(~close).matrix(predicted[~close]).counts
             near = replace(self._select(close), rest=rest)
             found, value = near._descend(scores[close], offset, directions, width)
-            if np.ptp(found - offset) < 0.9 * width:
-                return found, value
+            if value < best[1]:
+                best = found, value
+            if best[0] is not found or np.ptp(found - offset) < 0.9 * width:
+                return best
             offset = found
 
     def _select(self, at: NDArray[np.bool_]) -> Objective:
@@ -297,10 +302,14 @@ class Objective:
 
     def _sample(self, size: int) -> tuple[NDArray[np.intp], Objective]:
         """Return positions of about so many entries, and the objective in which they are all."""
-        step = len(self.codes) // size
-        if step < 2:
+        if len(self.codes) < 2 * size:
             return np.arange(len(self.codes)), self
-        at = np.argsort(self.codes, kind="stable")[::step]
+        chosen = []
+        for c in range(self.k):  # of a rare class, all
+            own = np.flatnonzero(self.codes == c)
+            n = max(size * len(own) // len(self.codes), min(len(own), size // self.k))
+            chosen.append(own[np.linspace(0, len(own), n, endpoint=False).astype(np.intp)])
+        at = np.concatenate(chosen)
         sizes = np.bincount(self.codes, self.counts, self.k)
         drawn = np.bincount(self.codes[at], minlength=self.k)
         counts = np.round(sizes / np.maximum(drawn, 1)).astype(np.int64)[self.codes[at]]
@@ -393,7 +402,8 @@ class Objective:
         best = smallest(*values, np.abs(moves))
         end, unpredicted = thresholds[best], np.zeros(len(moves), dtype=np.int64)
         done = np.bincount(moved[:end], None if size is None else size[:end], self.k**3)
-        if ((change[: self.k] @ done + parts[: self.k].reshape(self.k, -1) @ cells) == 0).any():
+        columns = change[: self.k] @ done + parts[: self.k].reshape(self.k, -1) @ cells
+        if self.every_class and (columns == 0).any():
             unpredicted = np.sum([column == 0 for column in sums(slice(self.k))], axis=0)
             best = smallest(*values[:2], unpredicted, *values[2:], np.abs(moves))
         found = (*values[:2], unpredicted, *values[2:])

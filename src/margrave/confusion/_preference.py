@@ -298,7 +298,7 @@ class Preference:
         Preference('fp <= 1.792%, recall(spam) >= 90%')
         """
         stated = [_replace_count(bound, confusion) for bound in self.bounds]
-        return Preference.of([*stated, *self._limits_of_others(confusion)], self.then)
+        return self.replace_bounds([*stated, *self._limits_of_others(confusion)], confusion)
 
     def _limits_of_others(self, confusion: Matrix) -> list[Bound]:
         """State implied limits on rejected samples, as rates of each class that they are about."""
@@ -355,8 +355,25 @@ class Preference:
         limits_errors = any(bound.limited_errors(confusion).any() for bound in stated.bounds)
         if stated.then is None and not limits_errors:
             return joined
-        goal = stated.goal(confusion)
-        return joined if goal == joined.goal(confusion) else Preference.of(joined.bounds, goal)
+        return stated.replace_bounds(joined.bounds, confusion)
+
+    def replace_bounds(self, bounds: Iterable[Bound], confusion: Matrix) -> Preference:
+        """Make a preference of other bounds with the same goal, stated only if it has to be.
+
+        Parameters
+        ----------
+        bounds : iterable of Bound
+            At least one bound.
+        confusion : Confusion
+            A matrix with the classes.
+
+        Returns
+        -------
+        Preference
+        """
+        goal, replaced = self.goal(confusion), Preference.of(bounds)
+        same = goal == replaced.goal(confusion)
+        return replaced if same else Preference.of(replaced.bounds, goal)
 
     def check_counts(self, confusion: Matrix) -> None:
         """Check as :meth:`check` does, and that no count exceeds the number of samples.

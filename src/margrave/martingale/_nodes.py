@@ -58,8 +58,8 @@ class NodeRequest:
     ...
     >>> tuned = model.tune(limit_fp, X[1::2], y[1::2], granularity="all", max_models=2)
     layer 0, votes (0, 0): 53 false positives
-    layer 1, votes (0, 1): 14 false positives
-    layer 1, votes (1, 0): 83 false positives
+    layer 1, votes (0, 1): 13 false positives
+    layer 1, votes (1, 0): 79 false positives
     >>> tuned.tuning_.met
     True
     """

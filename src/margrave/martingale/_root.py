@@ -31,7 +31,8 @@ import numpy as np
 from scipy.special import softmax
 
 from margrave._typing import Codes, Floats
-from margrave.confusion import Bound, Objective, ObjectiveValue
+from margrave.confusion import Bound, Goal, Objective, ObjectiveValue
+from margrave.confusion._goal import FEWEST_ERRORS
 from margrave.martingale._growth import Refine
 from margrave.martingale._layers import FittedProgram, Key, Walk
 from margrave.martingale._learners import (
@@ -279,7 +280,7 @@ class LocalBounds:
     """Bounds at a node. They cannot contradict each other, so they need not be a Preference."""
 
     all_bounds: tuple[Bound, ...]
-    then: None = None
+    then: Goal = FEWEST_ERRORS
 
 
 class LocalTargets:
@@ -333,5 +334,6 @@ class LocalTargets:
                     )
         if not bounds:
             return learner
-        objective = Objective(LocalBounds(tuple(bounds)), local.codes, tuple(known))
+        wanted = LocalBounds(tuple(bounds))
+        objective = Objective(wanted, local.codes, tuple(known), every_class=False)
         return self.tune(learner, objective, X)

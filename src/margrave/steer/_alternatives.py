@@ -116,7 +116,7 @@ def loosen(preference: Preference, matrix: Confusion) -> Preference | None:
     """Loosen the bounds that a matrix misses to what it reaches; None if no bound is left."""
     loosened = [_loosen_bound(bound, matrix) for bound in preference.bounds]
     kept = [bound for bound in loosened if bound is not None]
-    return Preference.of(kept, preference.then) if kept else None
+    return preference.replace_bounds(kept, matrix) if kept else None
 
 
 def _loosen_bound(bound: Bound, matrix: Confusion) -> Bound | None:

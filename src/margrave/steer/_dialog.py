@@ -853,8 +853,8 @@ class Dialog(Saved):
             for reply in replies:
                 if callback is not None and callback(reply):
                     break
-                if reply.final and reply.note is not None:
-                    return reply  # nothing changes
+            if reply.note is not None:
+                return reply  # nothing changes
         except KeyboardInterrupt:
             replies.close()
             if len(self.history) == n_before:
@@ -947,33 +947,30 @@ class Dialog(Saved):
         """Prepare the search of a request at a step."""
         allowed, reply = get_strategies(strategies, "Dialog.prefer"), self._history.replies[parent]
         preference = self._wanted(wants, then, keep, reply)
-        return Search(
-            preference,
-            self._base_data(parent),
-            self._known(parent),
-            allowed,
-            stop,
-            reply.candidate,
-            settled=strategies is None and reply.settles(preference),
-        )
+        data, known = self._base_data(parent), self._known(parent)
+        return Search(preference, data, known, allowed, stop, reply.candidate)
 
     def _search_replies(self, search: Search, parent: int) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""
         current = self._history.replies[parent]
         pending = False  # whether the last reply is not in the history yet
+
+        def end(reply: Reply) -> Reply:
+            if reply.note is None:
+                self._add_step(reply, parent)
+            else:
+                self._history.goto(parent)
+            return reply
+
         try:
             for found in search.run():
                 reply = self._make_reply(search, current, found)
                 pending = not found.final
-                if found.final and reply.note is not None:
-                    self._history.goto(parent)
-                elif found.final:
-                    self._add_step(reply, parent)
-                yield reply
+                yield end(reply) if found.final else reply
         except (GeneratorExit, KeyboardInterrupt):
             if pending:
                 best = search.found(final=True, cancelled=True)
-                self._add_step(self._make_reply(search, current, best), parent)
+                end(self._make_reply(search, current, best))
             raise
 
     def _make_reply(self, search: Search, current: Reply, found: Found) -> Reply:
@@ -986,7 +983,13 @@ class Dialog(Saved):
             alternatives = find_alternatives(
                 search.objective, preference, candidate.scores, search.request.may_reject
             )
-        same = preference == current.preference and candidate.same_as(current.candidate)
+        before = current.preference
+        same = (
+            before is not None
+            and set(preference.bounds) == set(before.bounds)
+            and preference.goal(after) == before.goal(after)
+            and candidate.same_as(current.candidate)
+        )
         return Reply(
             preference,
             met,
@@ -997,7 +1000,7 @@ class Dialog(Saved):
             found.n_candidates,
             found.final,
             found.cancelled,
-            NOTHING_CHANGES if same and found.final and not found.cancelled else None,
+            NOTHING_CHANGES if same and found.final else None,
             alternatives=alternatives,
             candidate=candidate,
         )
@@ -1012,7 +1015,7 @@ class Dialog(Saved):
                 code="no_preference",
             )
         kept, matrix = current.preference if keep else None, current.after
-        stated = wants if then is None else (*wants, f"then {then}")
+        stated = wants if then is None else (*wants, f"then {then.removeprefix('then ')}")
         preference = Preference(*stated, classes=matrix.classes, positive=matrix.positive)
         preference = preference.keeping(kept, matrix)
         preference.check_counts(matrix)
@@ -1180,7 +1183,8 @@ class Dialog(Saved):
         y_certify : array-like of shape (n_samples,), default=None
             Labels of `X_certify`.
         confidence : float, default=0.95
-            Probability with which all guarantees hold together.
+            1 minus the probability that a request ends in a certificate of which a guarantee is
+            false.
         reserve : bool, default=False
             Whether to use only half of the error probability (delta) that is left, so that another
             model can be accepted on the same certification set later.

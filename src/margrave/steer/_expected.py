@@ -303,7 +303,7 @@ def _loosen(
         rows = bound.cells(matrix)[1].any(axis=1)
         least = supported_rate(int(sizes[rows].sum()), part) / 100
         bounds.append(bound if forbids_rejecting(bound) else _loosen_bound(bound, factor, least))
-    return Preference.of(bounds, preference.then)
+    return preference.replace_bounds(bounds, matrix)
 
 
 def _loosen_bound(bound: Bound, factor: float, least: float) -> Bound:

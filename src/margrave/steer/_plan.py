@@ -6,9 +6,8 @@ There are two routes:
   ``alarms``, ``rejected``, ...). Each bound allows all positions of a threshold on one side of one
   of the scores. Of several bounds on the same side of the same threshold only the strictest can be
   violated first, so the error probability δ is divided between sides, not bounds. Rejecting is
-  tested with a part of its own, if at most one threshold is limited. The decision uses the whole
-  allowance if that is always better by the goal of the preference; else it is the nearest to a
-  fixed one that is allowed.
+  tested with a part of its own. The decision uses the whole allowance if that is always better by
+  the goal of the preference; else it is the nearest to a fixed one that is allowed.
 - *A tested path*, for all preferences. Decisions that the tuning set determined are tested one
   after another until the first one fails (Learn then Test, Angelopoulos et al., 2021). A decision
   passes if every bound passes at the full δ. The tests need no correction for several bounds,
@@ -101,6 +100,9 @@ class Plan:
     path : tuple of Decision
         The decisions to test one after another, the safest first; each is better on the tuning set
         than all before it. Empty for order statistics.
+    widest : float
+        If both thresholds are limited, with rejection: how many times wider than `decision` the
+        band should be, as far as that is allowed.
     """
 
     preference: Preference
@@ -108,6 +110,7 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
+    widest: float = 0.0
 
     @property
     def route(self) -> str:
@@ -147,6 +150,14 @@ class Plan:
         return int((gains <= 0).all()) - int((gains >= 0).all())
 
     @property
+    def scales(self) -> bool:
+        """Whether order statistics set the width of a band: with rejection and two limits."""
+        kinds = {
+            (side.threshold, side.from_below) for side in self.sides if side.threshold != REJECTING
+        }
+        return self.may_reject and kinds == {(0, False), (1, True)}
+
+    @property
     def n_parts(self) -> int:
         """The number of parts that the error probability is divided into."""
         if self.path:
@@ -154,6 +165,8 @@ class Plan:
         sides = self.sides
         if not self.may_reject:  # one threshold, whatever predictions are limited
             return max(len({side.from_below for side in sides}), 1)
+        if self.scales:  # the width of a band, from below and from above
+            return 2
         return max(len({(side.threshold, side.from_below) for side in sides}), 1)
 
     def part(self, delta: float) -> float:
@@ -389,17 +402,16 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     decision.
     """
     decision = plan.decision
-    if not isinstance(decision, Threshold) or (plan.may_reject and plan.moving == {0, 1}):
-        raise TypeError(
-            "Order statistics need a threshold, or two of which one is fixed; got "
-            f"'{plan.preference}' and {decision!r}."
-        )
+    if not isinstance(decision, Threshold):
+        raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
     lowest, highest = _find_limits(plan.sides, draws, part)
     # A single threshold has to be where both may be.
     smallest, largest = lowest.max(axis=1), highest.min(axis=1)
     certified = smallest <= largest
     low = high = _best_allowed(plan.toward, decision.high, smallest, largest)
-    if plan.may_reject:
+    if plan.scales:
+        low, high, certified = _scale_band(plan, decision, draws, lowest, highest, part)
+    elif plan.may_reject:
         wide_low = _best_allowed(plan.toward, decision.low, lowest[:, 0], highest[:, 0])
         wide_high = _best_allowed(plan.toward, decision.high, lowest[:, 1], highest[:, 1])
         allowed = (lowest <= highest).all(axis=1) & (wide_low < wide_high)
@@ -415,6 +427,39 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     ]
     n_tested = np.ones(len(low), dtype=np.int64)
     return Outcomes(certified, draws.tabulate(predictions, 2), decisions, n_tested)
+
+
+def _scale_band(
+    plan: Plan, decision: Threshold, draws: Draws, lowest: Floats, highest: Floats, part: float
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Set the width of a band around a fixed centre: at least what the errors need, or nothing.
+
+    A wider band makes fewer errors and rejects more. So of the limits on errors only the strictest
+    can be violated, by a band that is too narrow, and they share a part of δ. A limit on rejected
+    samples can only be violated by a band that is too wide: as for a band with one fixed threshold,
+    only the narrowest of those that reject too many has to fail.
+    """
+    centre, half = (decision.low + decision.high) / 2, (decision.high - decision.low) / 2
+    needed = np.maximum(np.maximum(lowest[:, 1] - centre, centre - highest[:, 0]), 0.0)
+    distances = np.abs(draws.scores - centre)
+    most = np.full(len(needed), np.inf)
+    for side in plan.sides:
+        if side.threshold == REJECTING:
+            at = np.flatnonzero(side.rows[draws.codes])
+            at = at[np.argsort(distances[at], kind="stable")]
+            under = np.cumsum(draws.counts[:, at], axis=1)
+            allowed = largest_allowed_count(int(under[0, -1]), side.limit, part)
+            first = distances[at][(under > allowed).argmax(axis=1)]  # that may not be rejected
+            most = np.minimum(most, first - 1e-12 * (abs(centre) + first))  # it is outside, rounded
+    width = np.minimum(np.maximum(needed, half * plan.widest), np.maximum(most, 0.0))
+    # Rounded, an end may lie on the wrong side of its limit.
+    low, high = (
+        np.where(width > 0, np.minimum(centre - width, highest[:, 0]), centre),
+        np.where(width > 0, np.maximum(centre + width, lowest[:, 1]), centre),
+    )
+    certified = (needed <= width) & np.isfinite(needed)
+    certified &= (width == 0) | _test_rejecting(plan, draws, low, high, part)
+    return low, high, certified
 
 
 def _best_allowed(toward: int, fixed: float, lowest: Floats, highest: Floats) -> Floats:
@@ -452,8 +497,8 @@ def _test_rejecting(
 ) -> NDArray[np.bool_]:
     """Test whether few enough samples are between two thresholds.
 
-    The samples determine the band that they test. One of its thresholds is fixed, so all bands
-    contain each other: of those that reject too many, only the narrowest has to fail.
+    The samples determine the band that they test. One of its thresholds or its centre is fixed, so
+    all bands contain each other: of those that reject too many, only the narrowest has to fail.
     """
     inside = (draws.scores > low[:, None]) & (draws.scores <= high[:, None])
     passed = np.ones(len(low), dtype=bool)
@@ -497,7 +542,7 @@ def make_plan(
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
     sizes = planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
-    if sides is None or (plan.moving == {0, 1} and plan.may_reject):
+    if sides is None or (plan.moving == {0, 1} and plan.may_reject and not plan.scales):
         return _plan_path(plan, scores, objective, sizes)
     tuning = TuningScores.of(scores, objective) if tuning is None else tuning
     if plan.may_reject:
@@ -527,10 +572,10 @@ def planning_sizes(plan: Plan, objective: Objective, sizes: Ints) -> Ints:
 
 
 def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> Plan:
-    """Choose the threshold that order statistics do not set, with rejection.
+    """Choose the threshold that order statistics do not set, with rejection, or a band to scale.
 
-    It stays where it was tuned, or nearer to the other one so that not too many samples are
-    rejected.
+    A threshold stays where it was tuned, or nearer to the other one so that not too many samples
+    are rejected. The band to scale is the narrowest one that both limits will probably allow.
     """
     decision, sides, part = plan.decision, plan.sides, plan.part(delta)
     if not isinstance(decision, Threshold):
@@ -541,6 +586,14 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
         np.median(_best_allowed(plan.toward, fixed, lowest[:, at], highest[:, at]))
         for at, fixed in enumerate((decision.low, decision.high))
     )
+    if plan.scales:
+        tuned = decision.high - decision.low
+        low, high = float(np.median(highest[:, 0])), float(np.median(lowest[:, 1]))
+        if not low < high:  # a single threshold may be enough
+            low = high = min(max((decision.low + decision.high) / 2, high), low)
+        half = (high - low) / 2 or tuned / 2 or 1.0
+        band = Threshold((low + high) / 2 - half, (low + high) / 2 + half)
+        return replace(plan, decision=band, widest=tuned / 2 / half)
     widest = float(high - low) if np.isfinite([low, high]).all() else 0.0
     for fraction in np.linspace(1, 0, 11):
         width = fraction * widest

@@ -177,7 +177,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     positive : label, default=None
         The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     confidence : float, default=0.95
-        Probability with which all guarantees hold together.
+        1 minus the probability that a request ends in a certificate of which a guarantee is
+        false.
     certify : "auto", float in (0, 1) or None, default="auto"
         Fraction of the samples in the certification set. "auto" plans how many samples of each
         class the preference needs. None makes no certificate.

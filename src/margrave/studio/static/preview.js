@@ -35,7 +35,7 @@ function limitsOf(edits, { classes, positive, counts }) {
     const total = counts[row].reduce((sum, n) => sum + n, 0);
     const exact = percent ? (Math.round(value * 1000) * total) / 100_000 : value;
     const error = row === side ? 'fn' : 'fp';
-    raised ||= row !== column && exact > counts[row][column];
+    raised ||= row === column ? exact < counts[row][row] : exact > counts[row][column];
     limits.push(
       row === column
         ? { subject: `correct(${row})`, error, most: total - exact }

@@ -76,8 +76,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "The limits on the width of a band do not share the error probability",
         "steer/_plan.py",
-        "        if self.scales:  # the width of a band, from below and from above\n            return 2",
-        "        if self.scales:  # the width of a band, from below and from above\n            return 1",
+        "from below and from above\n            return 2",
+        "from below and from above\n            return 1",
         "steer/test_certificates_hold.py",
     ),
     (
@@ -167,8 +167,9 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "A limit on one class is certified with the samples of the other",
         "steer/_plan.py",
-        "        at = np.flatnonzero(side.rows[draws.codes])\n        at = at[np.argsort(draws.scores",
-        "        at = np.flatnonzero(~side.rows[draws.codes] | side.rows.all())\n        at = at[np.argsort(draws.scores",
+        "at = np.flatnonzero(side.rows[draws.codes])\n        at = at[np.argsort(draws",
+        "at = np.flatnonzero(~side.rows[draws.codes] | side.rows.all())\n"
+        "        at = at[np.argsort(draws",
         "steer/test_certify.py",
     ),
     (

@@ -31,8 +31,7 @@ import numpy as np
 from scipy.special import softmax
 
 from margrave._typing import Codes, Floats
-from margrave.confusion import Bound, Goal, Objective, ObjectiveValue
-from margrave.confusion._goal import FEWEST_ERRORS
+from margrave.confusion import FEWEST_ERRORS, Bound, Goal, Objective, ObjectiveValue
 from margrave.martingale._growth import Refine
 from margrave.martingale._layers import FittedProgram, Key, Walk
 from margrave.martingale._learners import (

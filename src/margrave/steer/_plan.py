@@ -582,18 +582,18 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
     draws = tuning.draw(sizes)
     lowest, highest = _find_limits(sides, draws, part)
+    if plan.scales:
+        tuned = decision.high - decision.low
+        least, most = float(np.median(highest[:, 0])), float(np.median(lowest[:, 1]))
+        if not least < most:  # a single threshold may be enough
+            least = most = min(max((decision.low + decision.high) / 2, most), least)
+        half = (most - least) / 2 or tuned / 2 or 1.0
+        band = Threshold((least + most) / 2 - half, (least + most) / 2 + half)
+        return replace(plan, decision=band, widest=tuned / 2 / half)
     low, high = (
         np.median(_best_allowed(plan.toward, fixed, lowest[:, at], highest[:, at]))
         for at, fixed in enumerate((decision.low, decision.high))
     )
-    if plan.scales:
-        tuned = decision.high - decision.low
-        low, high = float(np.median(highest[:, 0])), float(np.median(lowest[:, 1]))
-        if not low < high:  # a single threshold may be enough
-            low = high = min(max((decision.low + decision.high) / 2, high), low)
-        half = (high - low) / 2 or tuned / 2 or 1.0
-        band = Threshold((low + high) / 2 - half, (low + high) / 2 + half)
-        return replace(plan, decision=band, widest=tuned / 2 / half)
     widest = float(high - low) if np.isfinite([low, high]).all() else 0.0
     for fraction in np.linspace(1, 0, 11):
         width = fraction * widest

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from margrave._messages import format_count, name_class
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples
 from margrave.committee import Progress
-from margrave.confusion import Confusion, Preference, PreferenceError
+from margrave.confusion import Confusion, Preference, PreferenceError, parse_goal
 from margrave.steer import (
     Dialog,
     ExpectedBound,
@@ -32,6 +32,7 @@ from margrave.steer import (
     get_strategies,
 )
 
+T = TypeVar("T")
 MET, NOT_MET = 0, 3
 LEDGER = "certification.json"
 """The file beside the models of a folder that records which certification data are used up."""
@@ -264,19 +265,19 @@ def read_fraction(text: str) -> str | float:
 
 def read_limits(texts: Sequence[str], then: str | None) -> list[Preference]:
     """Parse the preference of each step; the first one states the goal."""
-    wants = [_parse("limit", text) for text in texts]
+    wants = [_parse("limit", text, Preference) for text in texts]
     if then is not None:
-        wants[0] = _parse("then", then, wants[0], f"then {then.removeprefix('then ')}")
+        wants[0] = Preference.of(wants[0].bounds, _parse("then", then, parse_goal))
     return wants
 
 
-def _parse(parameter: str, text: str, *parts: Preference | str) -> Preference:
-    """Parse a preference, by default the text alone; an error names the parameter."""
+def _parse(option: str, text: str, parse: Callable[[str], T]) -> T:
+    """Parse the value of an option; an error names the option."""
     try:
-        return Preference(*(parts or (text,)))
+        return parse(text)
     except PreferenceError as error:
         problem = f"{text!r}: {error.summary}"
-        raise InputError(parameter, problem, code=error.code, **error.fields) from error
+        raise InputError(option, problem, code=error.code, **error.fields) from error
 
 
 def run_request(

@@ -59,6 +59,7 @@ from margrave.confusion._confusion import Confusion
 from margrave.confusion._goal import FEWEST_ERRORS as FEWEST_ERRORS
 from margrave.confusion._goal import Goal
 from margrave.confusion._grammar import parse_bounds as parse_bounds
+from margrave.confusion._grammar import parse_goal as parse_goal
 from margrave.confusion._objective import Objective as Objective
 from margrave.confusion._objective import ObjectiveValue as ObjectiveValue
 from margrave.confusion._objective import count_predictions as count_predictions

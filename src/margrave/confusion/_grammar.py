@@ -292,22 +292,33 @@ def _parse_goal(scanner: _Scanner) -> Goal:
     elif scanner.take_phrase(_OTHER) is not None:
         return Goal(outside=True)
     outside = not is_cost and scanner.take_phrase(_OUTSIDE) is not None
-    terms = [_parse_term(scanner)]
+    terms = [_parse_term(scanner, with_cost=not outside)]
     while scanner.take_phrase(_PLUS) is not None:
-        terms.append(_parse_term(scanner))
+        terms.append(_parse_term(scanner, with_cost=not outside))
     return Goal(tuple(terms), outside)
 
 
-def _parse_term(scanner: _Scanner) -> Term:
-    """Parse "20 fn": a quantity that counts samples, after its cost if it has one."""
-    cost, start = _take_limit(scanner), scanner.next_start()
+def parse_goal(text: Goal | str) -> Goal:
+    """Parse a goal alone, such as "fewest errors"; a "then" before it is left out."""
+    scanner = _Scanner(str(text), ())
+    scanner.take_phrase(_THEN)
+    goal = _parse_goal(scanner)
+    if not _END.match(scanner.text, scanner.position):
+        raise scanner.expected("the end of the goal")
+    return goal
+
+
+def _parse_term(scanner: _Scanner, with_cost: bool) -> Term:
+    """Parse "20 fn": a quantity that counts samples, after its cost if it may have one."""
+    cost = _take_limit(scanner) if with_cost else None
+    start = scanner.next_start()
     pair = _take_pair(scanner)
     quantity, labels = (
         (_Quantity("errors"), pair) if pair else _parse_quantity(scanner, only_number=False)
     )
     span = (start, scanner.position)
     if quantity.is_rate or quantity.is_complement or quantity.word == "correct":
-        raise scanner.error(span, "a goal counts errors: write fp, fn, errors or rejected")
+        raise scanner.error(span, "a goal counts fp, fn, errors, alarms or rejected")
     if cost is not None and (cost.is_percent or cost.value == 0):
         raise scanner.error(cost.span, "a cost is a number above 0")
     return Term(quantity.word, labels, Fraction(1) if cost is None else cost.value)

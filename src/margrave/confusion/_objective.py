@@ -26,10 +26,10 @@ from margrave.confusion._tally import are_separated
 
 _DIGITS = 9
 # With more than two classes, by how much the offset of one class is larger where a search starts.
-_STEPS = (1.0, 3.0)
-# The samples that such a search begins with, how many of its results all samples then improve, and
-# how many samples with close scores decide about that.
-_SAMPLE, _KEPT, _CLOSE = 1500, 4, 4000
+_STEP = 2.0
+# The samples that such a search begins with, how many of its results are improved on these and then
+# on all samples (fewer for an alternative), and how many samples with close scores decide that.
+_SAMPLE, _TRIED, _KEPT, _CLOSE = 1500, 6, 3, 4000
 
 
 class HasBounds(Protocol):
@@ -50,7 +50,7 @@ class ObjectiveValue(NamedTuple):
     Attributes
     ----------
     priority : float
-        What comes before the shortfall: samples by which the bounds with priority are missed or,
+        What comes before the shortfall: samples by which the bound with priority is missed or,
         for a balanced objective, the most samples by which any bound is missed; else 0.
     shortfall : float
         Samples by which the bounds are missed, summed; 0 when the preference is met.
@@ -102,8 +102,8 @@ class Objective:
         The class that ``fp`` and ``fn`` refer to.
     counts : ndarray of shape (n,) or None
         How many samples each entry stands for; one each if None.
-    first : tuple of Bound
-        Bounds with priority: their shortfall comes before that of all bounds.
+    first : Bound or None
+        A bound with priority: its shortfall comes before that of all bounds.
     balanced : bool
         Whether the largest shortfall of any bound comes before that of all bounds.
     rest : ndarray of shape (k, k + 1) or None
@@ -117,12 +117,13 @@ class Objective:
     classes: tuple[Any, ...]
     positive: Any = None
     counts: NDArray[np.int64] | None = None
-    first: tuple[Bound, ...] = ()
+    first: Bound | None = None
     balanced: bool = False
     rest: NDArray[np.int64] | None = None
     every_class: bool = True
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
+    _limits: tuple[Any, ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
     _changes: Floats = field(init=False, repr=False)
 
@@ -137,6 +138,13 @@ class Objective:
         # What one sample of a cell adds to each sum: the predictions of each class, the amount and
         # the base of each bound, the goal, the errors and the rejected samples.
         parts = np.stack([*columns, *masks, costs, all_errors(k), rejected]).astype(np.float64)
+        limits = [
+            (one.limit.numerator, one.limit.denominator, 1 if one.at_most else -1, one.is_fraction)
+            for one in bounds
+        ]
+        p, q, sign = np.array([one[:3] for one in limits], dtype=np.float64).T[..., None]
+        is_fraction = np.array([one[3] for one in limits])[:, None]
+        object.__setattr__(self, "_limits", (p, q, sign, is_fraction))
         object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_parts", parts)
@@ -207,26 +215,24 @@ class Objective:
             The last of k + 1 columns counts rejected samples.
         """
         parts = self._parts[self.k :, :, : counts.shape[2]].reshape(len(self._parts) - self.k, -1)
-        values = self._evaluate_sums([*(parts @ counts.reshape(len(counts), -1).T)])
+        values = self._evaluate_sums(parts @ counts.reshape(len(counts), -1).T)
         unpredicted = self.every_class * (counts[:, :, : self.k].sum(axis=1) == 0).sum(axis=1)
         return *values[:2], unpredicted, *values[2:]
 
-    def _evaluate_sums(self, sums: Sequence[Floats]) -> tuple[Floats, ...]:
+    def _evaluate_sums(self, sums: Floats) -> tuple[Floats, ...]:
         """Compute the values from the sums of the other parts, without the unpredicted classes."""
-        priority, shortfall = np.zeros(len(sums[0])), np.zeros(len(sums[0]))
-        for bound, amount, base in zip(self._bounds, sums[::2], sums[1::2], strict=False):
-            p, q = bound.limit.numerator, bound.limit.denominator
-            # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
-            slack = (p * (base if bound.is_fraction else 1.0) - q * amount) / q
-            slack = slack if bound.at_most else -slack
-            if bound.is_fraction:
-                slack = np.where(base == 0, -1.0, slack)
-            missed = np.maximum(-slack, 0)
-            shortfall += missed
-            if bound in self.first:
-                priority += missed
-            if self.balanced:
-                priority = np.maximum(priority, missed)
+        n = 2 * len(self._bounds)
+        # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
+        p, q, sign, is_fraction = self._limits
+        amount, base = sums[:n:2], sums[1:n:2]
+        slack = sign * (p * np.where(is_fraction, base, 1.0) - q * amount) / q
+        slack[is_fraction & (base == 0)] = -1.0
+        missed = np.maximum(-slack, 0)
+        shortfall = missed.sum(axis=0)
+        if self.balanced:
+            priority = missed.max(axis=0)
+        else:
+            priority = missed[[bound == self.first for bound in self._bounds]].sum(axis=0)
         # Rounded, so that they do not depend on the order of summation.
         priority, shortfall = np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
         return priority, shortfall, np.round(sums[-3], _DIGITS), sums[-2], sums[-1]
@@ -260,15 +266,17 @@ class Objective:
         if starts is not None:
             wide = [np.zeros(self.k), *(start - start.mean() for start in starts)]
             return min((self._descend(scores, one, singly) for one in wide), key=_value)
-        wide = [np.zeros(self.k), *(step * row for row in np.eye(self.k) for step in _STEPS)]
+        wide = [np.zeros(self.k), *(_STEP * np.eye(self.k))]
         both = [*combinations(range(self.k), 2), *singly]
         at, part = self._sample(_SAMPLE)
         ends = {value: one for one, value in (part._descend(scores[at], w, singly) for w in wide)}
-        several = sorted(ends)[: len(ends) if part is self else 2 * _KEPT]
+        is_alternative = self.balanced or self.first is not None
+        tried, kept = (3, 1) if is_alternative else (_TRIED, _KEPT)
+        several = sorted(ends)[: len(ends) if part is self else tried]
         found = [part._descend(scores[at], ends[value], both) for value in several]
         if part is self:
             return min(found, key=_value)
-        best = {value: offset for offset, value in sorted(found, key=_value)[:_KEPT]}
+        best = {value: offset for offset, value in sorted(found, key=_value)[:kept]}
         return min((self._improve(scores, one, both) for one in best.values()), key=_value)
 
     def _improve(
@@ -328,9 +336,10 @@ class Objective:
         """
         first, offset = offset, offset - offset.mean()
         best, n_failed = self.evaluate((scores + offset).argmax(axis=1)), 0
+        moved = scores + offset
         for up, down in cycle(directions):
             limits = _limit_move(offset - first, up, down, width)
-            move, expected = self._sweep(scores + offset, up, down, limits)
+            move, expected = self._sweep(moved, up, down, limits)
             n_failed += 1  # a direction that has just been searched offers nothing more
             if expected < best:  # then its predictions are counted: rounding may change some
                 trial = offset.copy()
@@ -338,9 +347,10 @@ class Objective:
                 if down is not None:
                     trial[down] -= move
                 trial -= trial.mean()
-                value = self.evaluate((scores + trial).argmax(axis=1))
+                after = scores + trial
+                value = self.evaluate(after.argmax(axis=1))
                 if value < best:
-                    offset, best, n_failed = trial, value, 1
+                    offset, moved, best, n_failed = trial, after, value, 1
             if n_failed == len(directions):
                 break
         return offset, best
@@ -360,25 +370,26 @@ class Objective:
         if down is not None:
             rest[:, down] = -np.inf
         other = rest.argmax(axis=1)
-        at = rest[rows, other] - scores[:, up]  # `up` is predicted above
-        first, entry = other, rows
+        at, low, high = rest[rows, other] - scores[:, up], *limits  # `up` is predicted above `at`
+        first, entry = np.where(at < low, up, other), rows
         changes = other * self.k + up  # from one class to another
         if down is not None:
             before = scores[:, down] - rest[rows, other]
             directly = before > at
             halfway = (scores[:, down] - scores[:, up]) / 2
-            at = np.concatenate([np.where(directly, halfway, move) for move in (before, at)])
+            before, at = (np.where(directly, halfway, move) for move in (before, at))
             other = np.where(directly, down, other)
+            first = np.where(at < low, up, np.where(before < low, other, down))
             changes = np.concatenate([down * self.k + other, other * self.k + up])
-            first, entry = np.full(len(rows), down), np.concatenate([rows, rows])
-        order = np.argsort(at)  # equal values change together, so their order does not matter
+            at, entry = np.concatenate([before, at]), np.concatenate([rows, rows])
+        inside = np.flatnonzero((low <= at) & (at <= high))
+        if not len(inside):
+            return 0.0, (np.inf,)
+        order = inside[np.argsort(at[inside])]  # equal values change together, in any order
         at, entry = at[order], entry[order]
         thresholds = np.flatnonzero(np.concatenate([[True], are_separated(at), [True]]))
-        moves = np.concatenate([[at[0] - 1], (at[1:] + at[:-1]) / 2, [at[-1] + 1]])[thresholds]
-        allowed = (limits[0] <= moves) & (moves <= limits[1])
-        if not allowed.any():
-            return 0.0, (np.inf,)
-        moves, thresholds = moves[allowed], thresholds[allowed]
+        ends = [max(at[0] - 1, low)], [min(at[-1] + 1, high)]
+        moves = np.concatenate([ends[0], (at[1:] + at[:-1]) / 2, ends[1]])[thresholds]
         cells = np.bincount(self.codes * self.k + first, self.counts, self.k**2)
         if self.rest is not None:
             cells = cells + self.rest[:, : self.k].ravel()
@@ -387,15 +398,15 @@ class Objective:
             size = self.counts[entry].astype(np.float64)
         parts, change = self._parts[:, :, : self.k], self._changes
 
-        def sums(some: slice) -> list[Floats]:
+        def sums(some: slice) -> Floats:
             """Sum some of the parts up to each threshold."""
-            found = []
-            for part, own in zip(parts[some], change[some], strict=True):
-                total = np.full(len(moves), part.ravel() @ cells)
-                if own.any():  # else a sum over whole rows, such as the base of a rate
-                    steps = own.take(moved) if size is None else own.take(moved) * size
-                    total += np.append(0.0, steps.cumsum()).take(thresholds)
-                found.append(total)
+            start, own = parts[some].reshape(-1, self.k**2) @ cells, change[some]
+            found = np.empty((len(own), len(moves)))
+            for total, first, steps in zip(found, start, own, strict=True):
+                total[:] = first
+                if steps.any():  # else a sum over whole rows, such as the base of a rate
+                    by_step = steps.take(moved) if size is None else steps.take(moved) * size
+                    total[1:] += by_step.cumsum().take(thresholds[1:] - 1)
             return found
 
         values = self._evaluate_sums(sums(slice(self.k, None)))
@@ -412,12 +423,15 @@ class Objective:
 
 def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tuple[float, float]:
     """Return how far a move may go so that no difference of offsets changes by more."""
-    others = np.delete(change, [up] if down is None else [up, down])
-    low, high = others.max() - width, others.min() + width
-    limits = [(low - change[up], high - change[up])]
+    if width == np.inf:
+        return -np.inf, np.inf
+    by_class = change.tolist()
+    others = [one for c, one in enumerate(by_class) if c not in (up, down)]
+    low, high = max(others) - width, min(others) + width
+    limits = [(low - by_class[up], high - by_class[up])]
     if down is not None:
-        apart = change[up] - change[down]
-        limits += [(change[down] - high, change[down] - low)]
+        apart = by_class[up] - by_class[down]
+        limits += [(by_class[down] - high, by_class[down] - low)]
         limits += [((-width - apart) / 2, (width - apart) / 2)]
     return max(one for one, _ in limits), min(one for _, one in limits)
 
@@ -430,6 +444,7 @@ def smallest(*keys: NDArray[Any]) -> int:
     """Find the position of the smallest first key, by the next keys among equals; the first."""
     at = np.arange(len(keys[0]))
     for key in keys:
-        values = key[at]
-        at = at[values == values.min()]
+        if len(at) > 1:
+            values = key[at]
+            at = at[values == values.min()]
     return int(at[0])

@@ -96,8 +96,7 @@ def find_alternatives(
     find = best_rejecting_decision if may_reject else best_decision
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
-        first = () if kept is None else (kept,)
-        prioritized = replace(objective, first=first, balanced=kept is None)
+        prioritized = replace(objective, first=kept, balanced=kept is None)
         matrix = objective.matrix(find(prioritized, scores).predict(scores))
         misses = list_misses(preference, matrix)
         if misses:  # else the search for the reply has missed it, and it is none

@@ -27,7 +27,7 @@ from margrave._messages import format_count, missing_extra
 from margrave._parallel import limit_threads
 from margrave._validation import is_count, is_number
 from margrave.committee import Progress
-from margrave.confusion import Confusion, Preference, PreferenceError
+from margrave.confusion import Confusion, Goal, Preference, PreferenceError, parse_goal
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
 from margrave.steer._acceptance import Acceptances, Accepted
 from margrave.steer._alternatives import Alternative, find_alternatives
@@ -740,7 +740,7 @@ class Dialog(Saved):
     def check_request(
         self,
         *wants: Preference | str,
-        then: str | None = None,
+        then: Goal | str | None = None,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
         at: int | None = None,
@@ -772,7 +772,7 @@ class Dialog(Saved):
     def prefer(
         self,
         *wants: Preference | str,
-        then: str | None = None,
+        then: Goal | str | None = None,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
         at: int | None = None,
@@ -866,7 +866,7 @@ class Dialog(Saved):
     def replies(
         self,
         *wants: Preference | str,
-        then: str | None = None,
+        then: Goal | str | None = None,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
         at: int | None = None,
@@ -894,7 +894,7 @@ class Dialog(Saved):
     def preview(
         self,
         *wants: Preference | str,
-        then: str | None = None,
+        then: Goal | str | None = None,
         keep: bool = False,
         at: int | None = None,
     ) -> Reply:
@@ -938,7 +938,7 @@ class Dialog(Saved):
     def _search(
         self,
         wants: Sequence[Preference | str],
-        then: str | None,
+        then: Goal | Goal | str | None,
         keep: bool,
         strategies: Sequence[str | Strategy] | None,
         parent: int,
@@ -948,7 +948,8 @@ class Dialog(Saved):
         allowed, reply = get_strategies(strategies, "Dialog.prefer"), self._history.replies[parent]
         preference = self._wanted(wants, then, keep, reply)
         data, known = self._base_data(parent), self._known(parent)
-        return Search(preference, data, known, allowed, stop, reply.candidate)
+        settled = strategies is None and reply.settles(preference)
+        return Search(preference, data, known, allowed, stop, reply.candidate, settled)
 
     def _search_replies(self, search: Search, parent: int) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""
@@ -1006,7 +1007,7 @@ class Dialog(Saved):
         )
 
     def _wanted(
-        self, wants: Sequence[Preference | str], then: str | None, keep: bool, current: Reply
+        self, wants: Sequence[Preference | str], then: Goal | str | None, keep: bool, current: Reply
     ) -> Preference:
         """Parse the preference of a request, and check it against the tuning set."""
         if not wants:
@@ -1015,8 +1016,9 @@ class Dialog(Saved):
                 code="no_preference",
             )
         kept, matrix = current.preference if keep else None, current.after
-        stated = wants if then is None else (*wants, f"then {then.removeprefix('then ')}")
-        preference = Preference(*stated, classes=matrix.classes, positive=matrix.positive)
+        preference = Preference(*wants, classes=matrix.classes, positive=matrix.positive)
+        if then is not None:
+            preference = Preference.of(preference.bounds, parse_goal(then))
         preference = preference.keeping(kept, matrix)
         preference.check_counts(matrix)
         plan = self.plan()

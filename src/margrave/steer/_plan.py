@@ -96,13 +96,10 @@ class Plan:
         The positive class.
     decision : Decision
         A decision for the tuning set. Order statistics change it as little as possible, if the goal
-        does not want the whole allowance.
+        does not want the whole allowance. Of a band whose width they set, they keep the centre.
     path : tuple of Decision
         The decisions to test one after another, the safest first; each is better on the tuning set
         than all before it. Empty for order statistics.
-    widest : float
-        If both thresholds are limited, with rejection: how many times wider than `decision` the
-        band should be, as far as that is allowed.
     """
 
     preference: Preference
@@ -110,7 +107,6 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
-    widest: float = 0.0
 
     @property
     def route(self) -> str:
@@ -449,9 +445,12 @@ def _scale_band(
             at = at[np.argsort(distances[at], kind="stable")]
             under = np.cumsum(draws.counts[:, at], axis=1)
             allowed = largest_allowed_count(int(under[0, -1]), side.limit, part)
+            if allowed < 0:  # not even that nothing is rejected can be tested
+                most[:] = 0.0
+                continue
             first = distances[at][(under > allowed).argmax(axis=1)]  # that may not be rejected
             most = np.minimum(most, first - 1e-12 * (abs(centre) + first))  # it is outside, rounded
-    width = np.minimum(np.maximum(needed, half * plan.widest), np.maximum(most, 0.0))
+    width = np.minimum(np.maximum(needed, half), np.maximum(most, 0.0))
     # Rounded, an end may lie on the wrong side of its limit.
     low, high = (
         np.where(width > 0, np.minimum(centre - width, highest[:, 0]), centre),
@@ -575,7 +574,8 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
     """Choose the threshold that order statistics do not set, with rejection, or a band to scale.
 
     A threshold stays where it was tuned, or nearer to the other one so that not too many samples
-    are rejected. The band to scale is the narrowest one that both limits will probably allow.
+    are rejected. The centre of a band to scale is that of the narrowest one that both limits will
+    probably allow; it is as wide as the tuned one.
     """
     decision, sides, part = plan.decision, plan.sides, plan.part(delta)
     if not isinstance(decision, Threshold):
@@ -584,23 +584,24 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
     lowest, highest = _find_limits(sides, draws, part)
     if plan.scales:
         tuned = decision.high - decision.low
-        least, most = float(np.median(highest[:, 0])), float(np.median(lowest[:, 1]))
-        if not least < most:  # a single threshold may be enough
-            least = most = min(max((decision.low + decision.high) / 2, most), least)
-        half = (most - least) / 2 or tuned / 2 or 1.0
-        band = Threshold((least + most) / 2 - half, (least + most) / 2 + half)
-        return replace(plan, decision=band, widest=tuned / 2 / half)
+        low, high = float(np.median(highest[:, 0])), float(np.median(lowest[:, 1]))
+        if high <= low:  # a single threshold may be enough
+            low = high = min(max((decision.low + decision.high) / 2, high), low)
+        if not np.isfinite([low, high]).all():  # the limits cannot be certified
+            return plan
+        centre = (low + high) / 2
+        return replace(plan, decision=Threshold(centre - tuned / 2, centre + tuned / 2))
     low, high = (
-        np.median(_best_allowed(plan.toward, fixed, lowest[:, at], highest[:, at]))
+        float(np.median(_best_allowed(plan.toward, fixed, lowest[:, at], highest[:, at])))
         for at, fixed in enumerate((decision.low, decision.high))
     )
-    widest = float(high - low) if np.isfinite([low, high]).all() else 0.0
+    widest = high - low if np.isfinite([low, high]).all() else 0.0
     for fraction in np.linspace(1, 0, 11):
         width = fraction * widest
         if 0 in plan.moving:  # the upper threshold is fixed
-            band = Threshold(decision.low, max(float(low) + width, decision.low))
+            band = Threshold(decision.low, max(low + width, decision.low))
         else:
-            band = Threshold(min(float(high) - width, decision.high), decision.high)
+            band = Threshold(min(high - width, decision.high), decision.high)
         plan = replace(plan, decision=band)
         found = _set_thresholds(plan, draws, part)
         if np.mean([one.rejects for one in found.decisions]) >= _LIKELY:

@@ -97,6 +97,18 @@ class Reply:
         """What was minimised among the decisions that meet the limits; None before a request."""
         return None if self.preference is None else self.preference.goal(self.after)
 
+    def settles(self, wanted: Preference) -> bool:
+        """Whether a preference has the same goal, and only adds limits that are met already."""
+        before = self.preference
+        return (
+            before is not None
+            and self.final
+            and not self.cancelled
+            and set(before.bounds) <= set(wanted.bounds)
+            and self.goal == wanted.goal(self.after)
+            and wanted.met(self.after)
+        )
+
     @property
     def binding(self) -> Bound | None:
         """The limiting constraint: the bound missed by most samples, or with the least slack."""

@@ -433,6 +433,8 @@ class Search:
         Returns whether the user has cancelled.
     current : Candidate, optional
         The candidate of the current step, which stays unless another one is better.
+    settled : bool, default=False
+        Whether it stays in any case.
     """
 
     def __init__(
@@ -443,8 +445,9 @@ class Search:
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
         current: Candidate | None = None,
+        settled: bool = False,
     ) -> None:
-        self.wanted, self.strategies = wanted, strategies
+        self.wanted, self.strategies = wanted, () if settled else strategies
         self.objective: Objective = data.objective(wanted)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
@@ -456,9 +459,9 @@ class Search:
             stopped=stopped or _never,
             current=current,
         )
-        self.best: Candidate | None = None
+        self.best: Candidate | None = current if settled else None
         self.fast: Candidate | None = None
-        self.n_candidates = 0
+        self.n_candidates = int(settled)
         self.began = perf_counter()
 
     def run(self) -> Iterator[Found]:
@@ -466,7 +469,7 @@ class Search:
 
         All fast strategies are compared before the first candidate is yielded.
         """
-        if list(self._improvements(slow=False)):
+        if list(self._improvements(slow=False)) or self.best is not None:
             yield self.found()
         for _ in self._improvements(slow=True):
             yield self.found()

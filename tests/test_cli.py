@@ -161,9 +161,22 @@ def test_repeated_preferences_are_steps_that_add_up(run, quick, trained):
     replies = json.loads(out)["replies"]
     assert [one["preference"]["text"] for one in replies] == [
         "fp <= 10%",
-        "fp <= 10%, fn <= 60%, rejected <= 90%",
+        "fp <= 10%, fn <= 60%, rejected <= 90%, then fewest fn",
     ]
     assert code in (0, 3)
+
+
+def test_then_states_the_goal_of_every_step(run, quick, trained):
+    steer = ("steer", trained / "mail.csv", *ASK, "--limit", "fn <= 90%")
+    for then in ("fewest errors", "then lowest cost of 20 fp + fn"):
+        goal = then.removeprefix("then ")
+        _, out, _ = run(*steer, "--then", then, "--json")
+        record = json.loads(out)
+        assert [reply["goal"] for reply in record["replies"]] == [goal, goal]
+        assert record["certificate"]["goal"] == goal
+    code, _, err = run(*steer, "--then", "fewest tears", "--json")
+    assert code == 2
+    assert "--then" in err
 
 
 def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained):
@@ -360,6 +373,7 @@ def test_bad_tables(run, text, named):
         (("--confidence", "1"), r"^--confidence.*\b1\.0\b"),
         (("--strategies", "mov"), r"^--strategies.*\bmove\b.*\bretune\b.*'mov'"),
         (("--limit", "fpp <= 2"), r"'fpp'.*\bfp\b"),
+        (("--then", "fewest tears"), r"^--then.*'tears'"),
         (("--limit", "recall(ham) >= 1%"), r"'ham'.*\bno, yes\b"),
         (("--report", "absent/p.html"), r"^--report.*\babsent\b"),
         (("--dialog", "."), r"^--dialog.*\."),

@@ -310,6 +310,25 @@ def test_two_limits_do_not_send_samples_to_a_third_class():
     assert value.goal < goal or value.errors <= errors + 2
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "text",
+    ["fp(0) <= 3%", "recall(1) >= 70%, fp(2) <= 5%", "precision(1) >= 60%", "errors(0 -> 1) <= 1%"],
+)
+def test_offsets_of_many_samples_are_as_good_as_those_of_a_random_search(text, seed):
+    """Of so many samples, the search begins with a part."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(4, 4000, p=[0.5, 0.3, 0.17, 0.03])
+    scores = rng.normal(size=(4000, 4)) + 1.5 * np.eye(4)[codes]
+    objective = Objective(Preference(text), codes, (0, 1, 2, 3))
+    offset, value = objective.best_offsets(scores)
+    assert value == objective.evaluate((scores + offset).argmax(axis=1))
+    steps = rng.choice([0.02, 0.2, 2], size=(600, 1)) * rng.normal(size=(600, 4))
+    _, shortfall, unpredicted, goal, *_ = best_of(objective, scores, offset + steps)
+    assert value[1:3] <= (shortfall, unpredicted)
+    assert value.goal <= 1.005 * goal
+
+
 # Samples that get no answer: -1, and a last column.
 
 WITH_REJECTS = [

@@ -44,7 +44,7 @@ def fitted(name, seed):
     return MODELS[name]().fit(X[TRAIN], y[TRAIN])
 
 
-def asked_about(name, seed):
+def open_dialog(name, seed):
     X, y = claims(seed)
     return Dialog(fitted(name, seed), X[TUNE], y[TUNE])
 
@@ -75,7 +75,7 @@ problems = pytest.mark.parametrize(
 @problems
 def test_the_start_has_few_false_alarms_and_misses_about_half_of_the_frauds(name, seed):
     """Else the tests below would not show what a limit with room to spare is worth."""
-    start = asked_about(name, seed).confusion
+    start = open_dialog(name, seed).confusion
     n_fair, n_fraud = sizes(TUNE, seed)
     assert start.fp < 0.012 * n_fair
     assert 0.35 * n_fraud < start.fn < 0.7 * n_fraud
@@ -84,7 +84,7 @@ def test_the_start_has_few_false_alarms_and_misses_about_half_of_the_frauds(name
 @problems
 @pytest.mark.parametrize("percent", [0.3, 1, 2, 5, 20])
 def test_of_the_thresholds_that_meet_fp_none_misses_fewer_frauds(name, seed, percent):
-    dialog = asked_about(name, seed)
+    dialog = open_dialog(name, seed)
     reply = dialog.prefer(f"fp <= {percent}%")
     fp, fn = by_thresholds(name, seed, TUNE)
     allowed = fp <= percent / 100 * sizes(TUNE, seed)[0]
@@ -98,7 +98,7 @@ def test_of_the_thresholds_that_meet_fp_none_misses_fewer_frauds(name, seed, per
 @problems
 @pytest.mark.parametrize("percent", [5, 25, 60])
 def test_of_the_thresholds_that_meet_fn_none_has_fewer_false_alarms(name, seed, percent):
-    reply = asked_about(name, seed).prefer(f"fn <= {percent}%")
+    reply = open_dialog(name, seed).prefer(f"fn <= {percent}%")
     fp, fn = by_thresholds(name, seed, TUNE)
     allowed = fn <= percent / 100 * sizes(TUNE, seed)[1]
     assert reply.met
@@ -115,7 +115,7 @@ def test_of_the_thresholds_that_meet_alarms_and_precision_none_misses_fewer_frau
 ):
     texts = [] if alarms is None else [f"alarms <= {alarms}%"]
     texts += [] if precision is None else [f"precision >= {precision}%"]
-    reply = asked_about(name, seed).prefer(*texts)
+    reply = open_dialog(name, seed).prefer(*texts)
     fp, fn = by_thresholds(name, seed, TUNE)
     n_fair, n_fraud = sizes(TUNE, seed)
     tp = n_fraud - fn
@@ -138,7 +138,7 @@ def largest_allowed(n, rate, confidence=0.95):
 @pytest.mark.parametrize("percent", [2, 5])
 def test_certification_misses_no_more_frauds_than_the_order_statistic(name, seed, percent):
     X, y = claims(seed)
-    dialog = asked_about(name, seed)
+    dialog = open_dialog(name, seed)
     dialog.prefer(f"fp <= {percent}%")
     model = dialog.accept(X[CERTIFY], y[CERTIFY])
     predicted = model.predict(X[CERTIFY])
@@ -149,10 +149,28 @@ def test_certification_misses_no_more_frauds_than_the_order_statistic(name, seed
 
 
 @problems
+@pytest.mark.parametrize(("alarms", "precision"), [(8, 30), (6, 50), (12, 20)])
+def test_a_tested_path_uses_nearly_all_that_the_certification_set_proves(
+    name, seed, alarms, precision
+):
+    """Against all thresholds of which both tests pass; the tuning set may allow fewer alarms."""
+    X, y = claims(seed)
+    dialog = open_dialog(name, seed)
+    dialog.prefer(f"precision >= {precision}%, alarms <= {alarms}%")
+    certificate = dialog.accept(X[CERTIFY], y[CERTIFY]).certificate_
+    assert certificate.route == "tested path"
+    fp, fn = by_thresholds(name, seed, CERTIFY)
+    tp = sizes(CERTIFY, seed)[1] - fn
+    passes = binom.cdf(tp + fp, len(CERTIFY), alarms / 100) <= 0.05
+    passes &= binom.sf(tp - 1, tp + fp, precision / 100) <= 0.05
+    assert fn[passes].min() <= certificate.confusion.fn <= fn[passes].min() + 3
+
+
+@problems
 @pytest.mark.parametrize("percent", [30, 50])
 def test_certification_has_no_more_false_alarms_than_the_order_statistic(name, seed, percent):
     X, y = claims(seed)
-    dialog = asked_about(name, seed)
+    dialog = open_dialog(name, seed)
     dialog.prefer(f"fn <= {percent}%")
     model = dialog.accept(X[CERTIFY], y[CERTIFY])
     predicted = model.predict(X[CERTIFY])
@@ -166,7 +184,7 @@ def test_certification_has_no_more_false_alarms_than_the_order_statistic(name, s
 @pytest.mark.parametrize("cost", [0.5, 3, 40])
 @pytest.mark.parametrize("limit", ["fp <= 20%", "fn <= 60%", "alarms <= 5%"])
 def test_the_lowest_cost_is_that_of_the_best_threshold(name, seed, limit, cost):
-    reply = asked_about(name, seed).prefer(limit, then=f"lowest cost of fp + {cost} fn")
+    reply = open_dialog(name, seed).prefer(limit, then=f"lowest cost of fp + {cost} fn")
     fp, fn = by_thresholds(name, seed, TUNE)
     n_fair, n_fraud = sizes(TUNE, seed)
     alarms = n_fraud - fn + fp
@@ -184,7 +202,7 @@ def test_the_lowest_cost_is_that_of_the_best_threshold(name, seed, limit, cost):
 
 
 def test_a_raised_number_of_errors_has_an_effect():
-    dialog = asked_about("logistic", 0)
+    dialog = open_dialog("logistic", 0)
     start = dialog.confusion
     reply = dialog.prefer(start.edit("fair", "fraud", start.fp + 20))
     assert reply.after.fp <= start.fp + 20
@@ -195,7 +213,7 @@ def test_a_raised_number_of_errors_has_an_effect():
 
 
 def test_a_raised_number_of_errors_has_an_effect_beside_earlier_limits():
-    dialog = asked_about("logistic", 0)
+    dialog = open_dialog("logistic", 0)
     first = dialog.prefer(f"fn <= {dialog.confusion.fn // 2}")
     raised = first.after.edit("fair", "fraud", first.after.fp + 40)
     second = dialog.prefer(raised, keep=True)
@@ -209,7 +227,7 @@ def test_a_raised_number_of_errors_has_an_effect_beside_earlier_limits():
 
 
 def test_a_further_limit_that_is_met_keeps_the_allowance():
-    dialog = asked_about("logistic", 0)
+    dialog = open_dialog("logistic", 0)
     first = dialog.prefer("fp <= 5%")
     percent = 100 * first.after.fn / (first.after.fn + first.after.tp) + 5
     second = dialog.prefer(f"fn <= {percent:.1f}%", keep=True)
@@ -221,7 +239,7 @@ def test_a_further_limit_that_is_met_keeps_the_allowance():
 
 @pytest.mark.parametrize("text", ["fp <= 2%", "fn <= 20%, then fewest errors", "fp <= 1, fn <= 1"])
 def test_a_request_that_changes_nothing_adds_no_step_and_says_so(text):
-    dialog = asked_about("logistic", 0)
+    dialog = open_dialog("logistic", 0)
     first = dialog.prefer(text)
     assert first.note is None
     for keep in (False, True):

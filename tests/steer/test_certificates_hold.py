@@ -248,6 +248,13 @@ class TestRejection:
         assert holds(n_false, 2000, DELTA / 2)
         assert n_false > 2000 * DELTA / 6
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_planned_bands_with_limits_on_both_classes(self, seed):
+        plan = plan_of("fp <= 15%, fn <= 15%, rejected <= 40%", FINE, 100, seed, delta=DELTA)
+        n_certified, n_false = simulate(plan, FINE, 300)
+        assert n_certified > 2000 / 2
+        assert holds(n_false, 2000, DELTA)
+
     def test_a_band_that_rejects_slightly_more_than_its_limit_passes_by_chance_only(self):
         """The limit on fp needs this band, or that nothing is rejected, which is no false one."""
         rates = np.array([[0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])

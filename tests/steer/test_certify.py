@@ -325,24 +325,23 @@ class TestBands:
         else:
             assert band.high - band.low >= 0.8 - 1e-9
 
-    def test_two_limits_reject_no_more_than_they_need(self):
-        world = Normals()
-        plan = plan_of("fp <= 10%, fn <= 10%, rejected <= 60%", world, n_tune=2000)
-        scores, codes = world.draw(np.random.default_rng(0), 2000)
-        counts = plan.matrix(
-            set_decision(plan, scores, codes, DELTA).decision.predict(scores), codes
-        ).counts
-        rates = counts / counts.sum(axis=1, keepdims=True)
-        assert max(rates[0, 1], rates[1, 0]) <= 0.1
-        # A band of normal scores that leaves 10 % of each class beyond it holds 22 % of all.
-        assert counts[:, 2].sum() / counts.sum() < 0.6
-
     def test_none_is_rejected_where_that_is_not_needed(self):
         world = Normals(gap=9.0)
         plan = plan_of("fp <= 10%, fn <= 10%, rejected <= 20%", world)
         scores, codes = world.draw(np.random.default_rng(0), 400)
         band = set_decision(plan, scores, codes, DELTA).decision
         assert (band.predict(scores) < 0).sum() == 0
+
+    def test_where_no_rejection_can_be_certified_none_is_rejected(self):
+        scores, codes = Normals().draw(np.random.default_rng(0), 240)
+        plan = self.plan("fp <= 30%, fn <= 30%, rejected <= 1%", 0.9, 1.1)
+        assert not set_decision(plan, scores, codes, DELTA).decision.rejects
+
+    def test_limits_that_cannot_be_certified_are_planned_and_refused(self):
+        world = Normals()
+        plan = plan_of("fp <= 2%, fn <= 2%, rejected <= 60%", world, n_tune=60)
+        with pytest.raises(GuaranteeError):
+            set_decision(replace(plan, path=()), *world.draw(np.random.default_rng(0), 60), DELTA)
 
     def test_a_band_that_rejects_too_many_is_refused(self):
         world = Normals(gap=1.0)

@@ -274,7 +274,7 @@ def accepts(page, user):
     button(box, Name.CONFIRM).click()
     paper = shown.get_by_role("article")
     expect(paper).to_be_visible(timeout=LONG)
-    tells(paper, "5%", 57)  # three samples would allow no more errors
+    tells(paper, "at most 5%", 57)  # three samples would allow no more errors
     tells(shown.locator(".offer > p"), 60)
     assert record(user, page)["used_up"]
     tells(page.locator(".dialog-head .tag-good"), 1)  # accepted model

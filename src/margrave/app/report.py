@@ -110,9 +110,9 @@ def _header(outcome: Outcome) -> str:
         sentences = [_text(guarantee.sentence) for guarantee in certificate.guarantees]
         title = "<br>".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
         details = (
-            f"{certificate.meaning} (certification set: "
-            f"{format_count(certificate.confusion.n, 'row')}). Among the decisions that meet this: "
-            f"{_text(certificate.goal)}. Issued {certificate.issued}."
+            f"{certificate.meaning}. The certification set has "
+            f"{format_count(certificate.confusion.n, 'row')}. Within these limits, the decision "
+            f"with the {_text(certificate.goal)} was chosen. Issued {certificate.issued}."
         )
         details += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
         state = "met" if outcome.met else "short"

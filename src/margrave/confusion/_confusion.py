@@ -343,8 +343,8 @@ class Confusion:
         """Translate another number in a cell into a preference.
 
         A cell of errors or of rejected samples becomes "at most", a cell of correct predictions "at
-        least". Who allows more errors of a kind than there are wants fewer others in exchange, so
-        this also states the goal: the fewest errors that the request does not limit.
+        least". A user who allows more errors of a kind than there are wants fewer of the others.
+        So this also states the goal: the fewest errors that the request does not limit.
 
         Parameters
         ----------

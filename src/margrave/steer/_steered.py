@@ -96,7 +96,8 @@ def model_card(model: Any) -> str:
         notes = "".join(f"\n- {_escape(note)}" for note in certificate.remarks)
         parts.append(
             f"## Guarantee\n\n{certificate.meaning}:\n\n{guarantees}\n\n"
-            f"Among the decisions that meet this: {_escape(certificate.goal)}. Computed by "
+            f"Within these limits, the decision with the {_escape(certificate.goal)} was chosen. "
+            f"Computed by "
             f"{certificate.route} on "
             f"the {certificate.confusion.n:,} samples of the certification set, which "
             "training and steering did not use; the certified decision was set on them. "

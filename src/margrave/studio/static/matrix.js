@@ -47,7 +47,7 @@ const COST = 'lowest cost';
 
 /** The cost of a false negative in a goal such as "lowest cost of fp + 20 fn"; null if it is no such goal. @param {string} goal */
 function ratioOf(goal) {
-  const found = /^(?:lowest cost of|fewest) fp(?:\(.*\))? \+ (?:([\d.]+) )?fn/.exec(goal);
+  const found = /^(?:lowest cost of|fewest) fp(?:\([^+]*\))? \+ (?:([\d.]+) )?fn(?:\([^+]*\))?$/.exec(goal);
   return found && Number(found[1] ?? 1);
 }
 

@@ -181,7 +181,7 @@ export function AskBox({
               ${
                 reading.preference === kept
                   ? 'This is the request of the current step.'
-                  : `The matrix already meets these limits. A request uses what they still allow for the ${goal}.`
+                  : `The matrix already meets these limits. A request uses what is left of them for the ${goal}.`
               }
             </p>`
           : null

@@ -57,6 +57,7 @@ from margrave.confusion._bounds import format_decimal as format_decimal
 from margrave.confusion._bounds import quote_label as quote_label
 from margrave.confusion._confusion import Confusion
 from margrave.confusion._goal import FEWEST_ERRORS as FEWEST_ERRORS
+from margrave.confusion._goal import BoundsAndGoal as BoundsAndGoal
 from margrave.confusion._goal import Goal
 from margrave.confusion._grammar import parse_bounds as parse_bounds
 from margrave.confusion._grammar import parse_goal as parse_goal

@@ -98,6 +98,14 @@ class Goal:
         )
 
 
+@dataclass(frozen=True)
+class BoundsAndGoal:
+    """Bounds that need not fit together, and a goal, for an objective without a preference."""
+
+    all_bounds: tuple[Bound, ...]
+    then: Goal | None
+
+
 FEWEST_ERRORS = Goal((Term("errors"),))
 """The fewest errors in total."""
 

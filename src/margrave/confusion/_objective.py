@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, cycle
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from margrave._typing import Floats
 from margrave.confusion._bounds import Bound
 from margrave.confusion._confusion import Confusion
-from margrave.confusion._goal import Goal, all_errors, goal_costs
+from margrave.confusion._goal import BoundsAndGoal, all_errors, goal_costs
+from margrave.confusion._preference import Preference
 from margrave.confusion._tally import are_separated
 
 _DIGITS = 9
@@ -32,43 +33,16 @@ _STEP = 2.0
 _SAMPLE, _TRIED, _KEPT, _CLOSE = 1500, 6, 3, 4000
 
 
-class HasBounds(Protocol):
-    """The part of a preference that an objective uses."""
-
-    @property
-    def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds, with the implied ones."""
-
-    @property
-    def then(self) -> Goal | None:
-        """What to minimise; None is the errors that no bound limits."""
-
-
 class ObjectiveValue(NamedTuple):
-    """The value of a matrix, compared lexicographically; smaller is better.
+    """The value of a matrix, compared lexicographically; smaller is better."""
 
-    Attributes
-    ----------
-    priority : float
-        What comes before the shortfall: samples by which the bound with priority is missed or,
-        for a balanced objective, the most samples by which any bound is missed; else 0.
-    shortfall : float
-        Samples by which the bounds are missed, summed; 0 when the preference is met.
-    unpredicted : int
-        Classes that are never predicted.
-    goal : float
-        Errors that no bound limits, or what the preference says to minimise.
-    errors : int
-        Misclassified samples. A rejected sample is not an error.
-    n_rejected : int
-        Rejected samples.
-    """
-
+    # Samples by which the bound with priority is missed or, for a balanced objective, the most
+    # samples by which any bound is missed; else 0.
     priority: float
-    shortfall: float
-    unpredicted: int
-    goal: float
-    errors: int
+    shortfall: float  # samples by which the bounds are missed, summed; 0 when they are met
+    unpredicted: int  # classes that are never predicted
+    goal: float  # errors that no bound limits, or what the preference says to minimise
+    errors: int  # misclassified samples; a rejected sample is not an error
     n_rejected: int
 
 
@@ -88,39 +62,17 @@ def count_predictions(
 
 @dataclass(frozen=True)
 class Objective:
-    """A preference, and the true classes of the samples that it is evaluated on.
+    """A preference, and the true classes of the samples that it is evaluated on."""
 
-    Attributes
-    ----------
-    preference : Preference, or any object with ``all_bounds`` and ``then``
-        The preference to meet.
-    codes : ndarray of shape (n,)
-        Positions of the true classes in ``classes``.
-    classes : tuple of labels
-        All classes.
-    positive : label or None
-        The class that ``fp`` and ``fn`` refer to.
-    counts : ndarray of shape (n,) or None
-        How many samples each entry stands for; one each if None.
-    first : Bound or None
-        A bound with priority: its shortfall comes before that of all bounds.
-    balanced : bool
-        Whether the largest shortfall of any bound comes before that of all bounds.
-    rest : ndarray of shape (k, k + 1) or None
-        Counts of further samples, whose predictions stay the same.
-    every_class : bool
-        Whether predictions that never predict a class are worse than others.
-    """
-
-    preference: HasBounds
-    codes: NDArray[np.intp]
+    preference: Preference | BoundsAndGoal
+    codes: NDArray[np.intp]  # positions of the true classes in `classes`
     classes: tuple[Any, ...]
     positive: Any = None
-    counts: NDArray[np.int64] | None = None
-    first: Bound | None = None
-    balanced: bool = False
-    rest: NDArray[np.int64] | None = None
-    every_class: bool = True
+    counts: NDArray[np.int64] | None = None  # the samples of each entry; one each if None
+    first: Bound | None = None  # its shortfall comes before that of all bounds
+    balanced: bool = False  # whether the largest shortfall of any bound comes before the sum
+    rest: NDArray[np.int64] | None = None  # counts of further samples, predicted as they are
+    every_class: bool = True  # whether it is worse never to predict a class
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
     _limits: tuple[Any, ...] = field(init=False, repr=False)
@@ -207,13 +159,7 @@ class Objective:
         return gain > 0 and gain**2 > standard_errors**2 * float((size * gains**2).sum())
 
     def evaluate_counts(self, counts: NDArray[np.int64] | Floats) -> tuple[Floats, ...]:
-        """Compute the values of a stack of matrices, in the order of `ObjectiveValue`.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (m, k, k) or (m, k, k + 1)
-            The last of k + 1 columns counts rejected samples.
-        """
+        """Compute the values of m matrices in the order of `ObjectiveValue`."""
         parts = self._parts[self.k :, :, : counts.shape[2]].reshape(len(self._parts) - self.k, -1)
         values = self._evaluate_sums(parts @ counts.reshape(len(counts), -1).T)
         unpredicted = self.every_class * (counts[:, :, : self.k].sum(axis=1) == 0).sum(axis=1)
@@ -246,19 +192,7 @@ class Objective:
         one class at a time until none improves. This may end in a local optimum, so it runs from 0
         and from other starts. By default each of these has one larger offset, and the results are
         improved further by opposite changes of two offsets at a time. Of many samples, a part finds
-        offsets that all samples then improve.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, k)
-            The class of largest score is predicted, the first of equals.
-        starts : iterable of ndarray of shape (k,), default=None
-            For more than two classes, the offsets to start from, besides 0.
-
-        Returns
-        -------
-        offset : ndarray of shape (k,)
-        value : ObjectiveValue
+        offsets that all samples then improve. With `starts`, it runs from 0 and these instead.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])

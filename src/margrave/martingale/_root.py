@@ -31,7 +31,13 @@ import numpy as np
 from scipy.special import softmax
 
 from margrave._typing import Codes, Floats
-from margrave.confusion import FEWEST_ERRORS, Bound, Goal, Objective, ObjectiveValue
+from margrave.confusion import (
+    FEWEST_ERRORS,
+    Bound,
+    BoundsAndGoal,
+    Objective,
+    ObjectiveValue,
+)
 from margrave.martingale._growth import Refine
 from margrave.martingale._layers import FittedProgram, Key, Walk
 from margrave.martingale._learners import (
@@ -274,14 +280,6 @@ def _value(candidate: ProgramCandidate) -> ObjectiveValue:
 # Local targets
 
 
-@dataclass(frozen=True)
-class LocalBounds:
-    """Bounds at a node. They cannot contradict each other, so they need not be a Preference."""
-
-    all_bounds: tuple[Bound, ...]
-    then: Goal = FEWEST_ERRORS
-
-
 class LocalTargets:
     """The request at a node: to keep the same fraction of the errors that the request mentions.
 
@@ -333,6 +331,6 @@ class LocalTargets:
                     )
         if not bounds:
             return learner
-        wanted = LocalBounds(tuple(bounds))
+        wanted = BoundsAndGoal(tuple(bounds), FEWEST_ERRORS)
         objective = Objective(wanted, local.codes, tuple(known), every_class=False)
         return self.tune(learner, objective, X)

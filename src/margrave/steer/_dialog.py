@@ -805,7 +805,7 @@ class Dialog(Saved):
             quantities that `wants` limits.
         strategies : list of str or Strategy, default=None
             Strategies to try: "move", "reject", "retune", or your own. None tries "move" and
-            "reject". "retune" is slow and seldom reaches more.
+            "reject"; "retune" is slow.
         at : int, default=None
             Number of the step at which the request is made. None is the current step.
         callback : callable, default=None

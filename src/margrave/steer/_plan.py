@@ -35,8 +35,8 @@ from scipy.special import ndtri
 from margrave._typing import Codes, Floats, Ints
 from margrave.confusion import (
     Bound,
+    BoundsAndGoal,
     Confusion,
-    Goal,
     Objective,
     Preference,
     Tally,
@@ -74,38 +74,18 @@ _CLEARLY = 0.01
 _LIKELY = 0.9
 
 
-@dataclass(frozen=True)
-class TightenedBounds:
-    """Stricter bounds that replace those of a preference in an objective."""
-
-    all_bounds: tuple[Bound, ...]
-    then: Goal
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to guarantee and how, fixed before the certification set is used.
+    """What to guarantee and how, fixed before the certification set is used."""
 
-    Attributes
-    ----------
-    preference : Preference
-        The preference to guarantee, in rates.
-    classes : tuple of labels
-        All classes.
-    positive : label or None
-        The positive class.
-    decision : Decision
-        A decision for the tuning set. Order statistics change it as little as possible, if the goal
-        does not want the whole allowance. Of a band whose width they set, they keep the centre.
-    path : tuple of Decision
-        The decisions to test one after another, the safest first; each is better on the tuning set
-        than all before it. Empty for order statistics.
-    """
-
-    preference: Preference
+    preference: Preference  # to guarantee, in rates
     classes: tuple[Any, ...]
     positive: Any
+    # A decision for the tuning set. Order statistics change it as little as possible, if the goal
+    # does not want the whole allowance. Of a band whose width they set, they keep the centre.
     decision: Decision
+    # The decisions to test one after another, the safest first; each is better on the tuning set
+    # than all before it. Empty for order statistics.
     path: tuple[Decision, ...] = ()
 
     @property
@@ -192,19 +172,12 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Scores of samples, and how often each of them is in each of several sets.
-
-    Attributes
-    ----------
-    scores, codes : ndarray
-        The scores and the true classes.
-    counts : ndarray of shape (n_draws, n)
-        How often each sample is in a set. For order statistics, all sets have the same number of
-        samples of the classes that a side limits; a path allows any class sizes.
-    """
+    """Scores of samples, and how often each of them is in each of several sets."""
 
     scores: Floats
     codes: Codes
+    # Of shape (n_draws, n). For order statistics, all sets have the same number of samples of the
+    # classes that a side limits; a path allows any class sizes.
     counts: Floats
 
     @classmethod
@@ -244,21 +217,12 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class TuningScores:
-    """The scores of the tuning set, as a simulation draws from them.
-
-    Attributes
-    ----------
-    scores, codes : ndarray
-        The scores and the true classes.
-    counts : ndarray
-        How many samples each entry stands for.
-    drawn : dict
-        The sets that were drawn, by their class sizes. Drawing takes most of a simulation's time.
-    """
+    """The scores of the tuning set, as a simulation draws from them."""
 
     scores: Floats
     codes: Codes
-    counts: Ints
+    counts: Ints  # how many samples each entry stands for
+    # The sets that were drawn, by their class sizes: drawing takes most of a simulation's time.
     drawn: dict[tuple[int, ...], Draws] = field(default_factory=dict)
 
     @classmethod
@@ -298,24 +262,12 @@ class TuningScores:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """The outcomes of a certification on several sets.
-
-    Attributes
-    ----------
-    certified : ndarray of bool, shape (n_draws,)
-        Whether the guarantee holds.
-    matrices : ndarray of shape (n_draws, k, k + 1)
-        The confusion matrices.
-    decisions : list of Decision
-        The certified decisions; without a meaning where there is none.
-    n_tested : ndarray of int, shape (n_draws,)
-        The number of decisions that were tested; 1 for order statistics.
-    """
+    """The outcomes of a certification on several sets."""
 
     certified: NDArray[np.bool_]
-    matrices: Floats
-    decisions: list[Decision]
-    n_tested: Ints
+    matrices: Floats  # of shape (n_draws, k, k + 1)
+    decisions: list[Decision]  # the certified ones; without a meaning where there is none
+    n_tested: Ints  # the number of decisions that were tested; 1 for order statistics
 
     @property
     def rates(self) -> Floats:
@@ -520,22 +472,8 @@ def make_plan(
 ) -> Plan:
     """Choose the route and the decisions so that the expected outcome is best.
 
-    Parameters
-    ----------
-    preference : Preference
-        The preference that was requested on the tuning set.
-    decision : Decision
-        The decision that was tuned on the tuning set.
-    scores : ndarray
-        Scores of the tuning set.
-    objective : Objective
-        The objective on the tuning set.
-    sizes : ndarray of int
-        Class sizes of the certification set.
-    delta : float
-        The error probability of the plan.
-    tuning : TuningScores, optional
-        The same scores for simulations; by default they are made.
+    `decision`, `scores` and `objective` are about the tuning set, `sizes` are the class sizes of
+    the certification set. `tuning` has the same scores for simulations; by default they are made.
     """
     empty = objective.matrix(objective.codes)
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
@@ -685,7 +623,7 @@ def _find_offsets(objective: Objective, wanted: Preference, scores: Floats) -> l
                 bound if bound.word == fixed else _tighten_bound(bound, fraction)
                 for bound in wanted.all_bounds
             ]
-            tightened = replace(objective, preference=TightenedBounds(tuple(bounds), goal))
+            tightened = replace(objective, preference=BoundsAndGoal(tuple(bounds), goal))
             found.append(best_decision(tightened, scores, near=found[-1] if found else None))
     return [one.offset for one in found if isinstance(one, Offsets)]
 

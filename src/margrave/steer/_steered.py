@@ -173,8 +173,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         The classifier or committee to fit and steer. None is the default committee
         of :meth:`Dialog.from_data`, on encoded columns.
     preference : str or Preference, default=None
-        The errors that you can tolerate, such as ``"fp <= 2%"``. With None the model is not
-        steered, and nothing is guaranteed.
+        The errors that you can tolerate, such as ``"fp <= 2%"``, with an optional goal, as in
+        ``"fp <= 2%, then fewest errors"``; by default the fewest errors that no limit counts. With
+        None the model is not steered, and nothing is guaranteed.
     positive : label, default=None
         The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     confidence : float, default=0.95

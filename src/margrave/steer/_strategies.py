@@ -419,22 +419,8 @@ class StoppedError(MargraveError):
 class Search:
     """Search the candidates of several strategies for the best one.
 
-    Parameters
-    ----------
-    wanted : Preference
-        The preference to meet.
-    data : TuningData
-        The tuning set.
-    known : sequence of Candidate
-        As in `Request`.
-    strategies : sequence of Strategy
-        The strategies to compare.
-    stopped : callable, optional
-        Returns whether the user has cancelled.
-    current : Candidate, optional
-        The candidate of the current step, which stays unless another one is better.
-    settled : bool, default=False
-        Whether it stays in any case.
+    `current` is the candidate of the current step. It stays unless another one is better; if the
+    request is `settled`, in any case.
     """
 
     def __init__(

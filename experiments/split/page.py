@@ -102,8 +102,10 @@ def allowance(cases: Sequence[Case]) -> str:
         "Use of the allowance",
         abs(gap.mean) <= WANTED,
         f"At the planned split, the recall of accepted models minus that of the {ORDER_STATISTIC} "
-        f"is {gap} points; the target is at most {WANTED:g} points in either direction. At the "
-        f"fixed splits, it is {min(at_fixed):+.2f} to {max(at_fixed):+.2f} points.",
+        f"is {gap} points, by construction, because both are the same threshold there; the target "
+        f"is at most {WANTED:g} points in either direction. At the fixed splits, the difference is "
+        f"{min(at_fixed):+.2f} to {max(at_fixed):+.2f} points, because `accept` leaves out samples "
+        "that allow no more errors.",
     )
 
 
@@ -196,7 +198,7 @@ def tabulate_fixed(results: Results) -> str:
     """Tabulate Margrave at the planned split and at its best fixed one, by size and origin."""
     best: Key = (MARGRAVE, results.best_fixed(MARGRAVE))
     heading = ["problems", "number (sources)", "planned", f"fixed, {best[1]}", "difference"]
-    heading += ["over problems", "where both certify"]
+    heading += ["over problems", f"where both certify, {best[1]}"]
     small, large = f"fewer than {SMALL:,} rows", f"{SMALL:,} rows or more"
     parts = {
         f"{small}, new": [case for case in results.small if case.is_new],

@@ -42,7 +42,7 @@ class Fixed:
 
 
 FIXED = (Fixed(0.2, 0.2), Fixed(0.35, 0.35), Fixed(0.5, 0.5), Fixed(0.65, 0.65), Fixed(0.55, 0.13))
-"""The fixed splits; the last one is what the plans set aside on average, rounded."""
+"""The fixed splits; the last one is about what the plans set aside on average."""
 MIN_TRAINING = 30
 """A request is certifiable if a split can certify it and leaves so many samples per class."""
 BOOSTING = "gradient boosting alone"

@@ -119,14 +119,14 @@ class Plan:
         return {side.threshold for side in self.sides} - {REJECTING}
 
     @property
-    def toward(self) -> int:
+    def best_end(self) -> int:
         """Where a threshold is best by the goal: -1 as low as allowed, 1 as high; 0 neither."""
         costs = self.preference.goal(self.empty).costs(self.empty)
         gains = costs[:, 0] - costs[:, 1]  # of predicting the second class instead of the first
         return int((gains <= 0).all()) - int((gains >= 0).all())
 
     @property
-    def scales(self) -> bool:
+    def sets_width(self) -> bool:
         """Whether order statistics set the width of a band: with rejection and two limits."""
         kinds = {
             (side.threshold, side.from_below) for side in self.sides if side.threshold != REJECTING
@@ -141,7 +141,7 @@ class Plan:
         sides = self.sides
         if not self.may_reject:  # one threshold, whatever predictions are limited
             return max(len({side.from_below for side in sides}), 1)
-        if self.scales:  # the width of a band, from below and from above
+        if self.sets_width:  # the width of a band, from below and from above
             return 2
         return max(len({(side.threshold, side.from_below) for side in sides}), 1)
 
@@ -356,12 +356,12 @@ def _set_thresholds(plan: Plan, draws: Draws, part: float) -> Outcomes:
     # A single threshold has to be where both may be.
     smallest, largest = lowest.max(axis=1), highest.min(axis=1)
     certified = smallest <= largest
-    low = high = _best_allowed(plan.toward, decision.high, smallest, largest)
-    if plan.scales:
+    low = high = _best_allowed(plan.best_end, decision.high, smallest, largest)
+    if plan.sets_width:
         low, high, certified = _scale_band(plan, decision, draws, lowest, highest, part)
     elif plan.may_reject:
-        wide_low = _best_allowed(plan.toward, decision.low, lowest[:, 0], highest[:, 0])
-        wide_high = _best_allowed(plan.toward, decision.high, lowest[:, 1], highest[:, 1])
+        wide_low = _best_allowed(plan.best_end, decision.low, lowest[:, 0], highest[:, 0])
+        wide_high = _best_allowed(plan.best_end, decision.high, lowest[:, 1], highest[:, 1])
         allowed = (lowest <= highest).all(axis=1) & (wide_low < wide_high)
         allowed &= _test_rejecting(plan, draws, wide_low, wide_high, part)
         if decision.low == decision.high:  # reject only where a single threshold is not enough
@@ -479,7 +479,7 @@ def make_plan(
     plan = Plan(preference.in_rates(empty), objective.classes, objective.positive, decision)
     sizes = planning_sizes(plan, objective, sizes)
     sides = find_sides(plan.preference, empty)
-    if sides is None or (plan.moving == {0, 1} and plan.may_reject and not plan.scales):
+    if sides is None or (plan.moving == {0, 1} and plan.may_reject and not plan.sets_width):
         return _plan_path(plan, scores, objective, sizes)
     tuning = TuningScores.of(scores, objective) if tuning is None else tuning
     if plan.may_reject:
@@ -520,7 +520,7 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
         raise TypeError(f"Order statistics need a threshold; got {decision!r}.")
     draws = tuning.draw(sizes)
     lowest, highest = _find_limits(sides, draws, part)
-    if plan.scales:
+    if plan.sets_width:
         tuned = decision.high - decision.low
         low, high = float(np.median(highest[:, 0])), float(np.median(lowest[:, 1]))
         if high <= low:  # a single threshold may be enough
@@ -530,7 +530,7 @@ def _plan_band(plan: Plan, tuning: TuningScores, sizes: Ints, delta: float) -> P
         centre = (low + high) / 2
         return replace(plan, decision=Threshold(centre - tuned / 2, centre + tuned / 2))
     low, high = (
-        float(np.median(_best_allowed(plan.toward, fixed, lowest[:, at], highest[:, at])))
+        float(np.median(_best_allowed(plan.best_end, fixed, lowest[:, at], highest[:, at])))
         for at, fixed in enumerate((decision.low, decision.high))
     )
     widest = high - low if np.isfinite([low, high]).all() else 0.0

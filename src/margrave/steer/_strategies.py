@@ -101,13 +101,13 @@ class Request:
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
     current: Candidate | None = None
-    _moved: dict[int, Decision] = field(default_factory=dict, init=False, repr=False)
+    _decisions: dict[int, Decision] = field(default_factory=dict, init=False, repr=False)
 
-    def move(self, known: Candidate) -> Decision:
+    def decide(self, known: Candidate) -> Decision:
         """Find the best decision without rejection on known scores, once."""
-        if id(known) not in self._moved:
-            self._moved[id(known)] = best_decision(self.objective, known.scores)
-        return self._moved[id(known)]
+        if id(known) not in self._decisions:
+            self._decisions[id(known)] = best_decision(self.objective, known.scores)
+        return self._decisions[id(known)]
 
     def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
         """Make a candidate of a scorer, with the best decision on its scores."""
@@ -170,7 +170,7 @@ class MoveThreshold:
         if request.data.k > 2 and current is not None and not current.decision.rejects:
             yield replace(current, strategy=self.name)
         for known in request.known:
-            yield Candidate(self.name, known.scorer, known.scores, request.move(known))
+            yield Candidate(self.name, known.scorer, known.scores, request.decide(known))
 
 
 class RejectCloseCalls:
@@ -183,7 +183,7 @@ class RejectCloseCalls:
         if request.may_reject and request.current and request.current.decision.rejects:
             yield replace(request.current, strategy=self.name)
         for known in request.known if request.may_reject else ():
-            moved = request.move(known)
+            moved = request.decide(known)
             decision = best_rejecting_decision(request.objective, known.scores, moved)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 

@@ -111,8 +111,8 @@ def _header(outcome: Outcome) -> str:
         title = "<br>".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
         details = (
             f"{certificate.meaning}. The certification set has "
-            f"{format_count(certificate.confusion.n, 'row')}. Within these limits, the decision "
-            f"with the {_text(certificate.goal)} was chosen. Issued {certificate.issued}."
+            f"{format_count(certificate.confusion.n, 'row')}. Goal within these "
+            f"limits: {_text(certificate.goal)}. Issued {certificate.issued}."
         )
         details += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
         state = "met" if outcome.met else "short"

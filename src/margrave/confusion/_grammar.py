@@ -279,7 +279,7 @@ def _parse_bound(scanner: _Scanner) -> Bound:
 
 def _parse_goal(scanner: _Scanner) -> Goal:
     """Parse "fewest errors", "fewest other errors" or "lowest cost of fp + 20 fn"."""
-    scanner.examples = ["then fewest errors", "then lowest cost of fp + 20 fn"]
+    scanner.examples = ["then fewest fn", "then fewest errors", "then lowest cost of fp + 20 fn"]
     is_cost = scanner.take_phrase(_LOWEST_COST) is not None
     if is_cost and _END.match(scanner.text, scanner.position):
         start = scanner.next_start()
@@ -288,7 +288,7 @@ def _parse_goal(scanner: _Scanner) -> Goal:
     if is_cost:
         scanner.take_phrase(_OF)
     elif scanner.take_phrase(_FEWEST) is None:
-        raise scanner.expected("fewest errors, or lowest cost of fp + 20 fn")
+        raise scanner.expected("fewest fn, fewest errors or lowest cost of fp + 20 fn")
     elif scanner.take_phrase(_OTHER) is not None:
         return Goal(outside=True)
     outside = not is_cost and scanner.take_phrase(_OUTSIDE) is not None

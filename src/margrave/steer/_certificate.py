@@ -419,7 +419,7 @@ class Certificate:
         lines = [
             f"{self.meaning}:",
             *(f"  {guarantee}" for guarantee in self.guarantees),
-            f"Within these limits, the decision with the {self.goal} was chosen.",
+            f"Goal within these limits: {self.goal}.",
             f"Measured on the certification set, {self.confusion.n:,} samples that training and "
             "steering did not use; the certified decision was set on them (certificate "
             f"{self.number} on them, by {self.route}):",

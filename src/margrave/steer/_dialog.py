@@ -57,7 +57,7 @@ from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
 NOTHING_CHANGES = (
-    "Nothing changes: the current step has this preference, and no better model was found."
+    "Nothing changes: the current step has this preference, and no better model was found"
 )
 
 

@@ -96,8 +96,7 @@ def model_card(model: Any) -> str:
         notes = "".join(f"\n- {_escape(note)}" for note in certificate.remarks)
         parts.append(
             f"## Guarantee\n\n{certificate.meaning}:\n\n{guarantees}\n\n"
-            f"Within these limits, the decision with the {_escape(certificate.goal)} was chosen. "
-            f"Computed by "
+            f"Goal within these limits: {_escape(certificate.goal)}. Computed by "
             f"{certificate.route} on "
             f"the {certificate.confusion.n:,} samples of the certification set, which "
             "training and steering did not use; the certified decision was set on them. "

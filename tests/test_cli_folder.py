@@ -117,7 +117,7 @@ def test_steps_and_json(run, mails):
     assert record["positive"] == "no"
     assert sorted(record["columns"]) == ["links", "sender"]
     texts = [one["preference"]["text"] for one in record["replies"]]
-    assert texts == ["fp <= 10%", "fp <= 10%, fn <= 15%"]
+    assert texts == ["fp <= 10%", "fp <= 10%, fn <= 15%, then fewest fn"]
     assert record["replies"][1]["before"] == record["replies"][0]["after"]
     assert (err == "") == (code == 0)
 

@@ -646,17 +646,16 @@ def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
     frontier = dialog.frontier()
     (curve,) = frontier.curves
     assert curve.name == "start"
-    errors = curve.fp + curve.fn
     reply = dialog.prefer(f"fp <= {limit}", strategies=["move"], keep=False)
-    assert reply.after.n_errors == errors[curve.fp <= limit].min()
+    assert reply.after.fn == curve.fn[curve.fp <= limit].min()
     assert reply.after.fn >= frontier.least_fn(limit)[0]
     reply = dialog.prefer(f"fn <= {limit}", strategies=["move"], keep=False)
-    assert reply.after.n_errors == errors[curve.fn <= limit].min()
+    assert reply.after.fp == curve.fp[curve.fn <= limit].min()
     assert reply.after.fp >= frontier.least_fp(limit)[0]
 
 
 def test_the_frontier_tells_which_scores_a_request_tries_at_each_step():
-    """Moving the threshold reaches the fewest errors on the curves of its step, and no fewer."""
+    """Moving the threshold misses as few positives as the curves of its step, and no fewer."""
     members = [(name, clone(one).fit(X[TRAIN], Y[TRAIN])) for name, one in TUNABLE]
     dialog = Dialog(members, X[TUNE], Y[TUNE])
     dialog.prefer("fp <= 5", strategies=["retune"])
@@ -669,8 +668,8 @@ def test_the_frontier_tells_which_scores_a_request_tries_at_each_step():
     assert not any(curve.steps for curve in curves if "member" in curve.name)
     for step, limit in itertools.product(range(3), range(40)):
         tried = [curve for curve in curves if step in curve.steps]
-        least = min(int((curve.fp + curve.fn)[curve.fp <= limit].min()) for curve in tried)
-        assert dialog.preview(f"fp <= {limit}", at=step).after.n_errors == least
+        least = min(int(curve.fn[curve.fp <= limit].min()) for curve in tried)
+        assert dialog.preview(f"fp <= {limit}", at=step).after.fn == least
 
 
 @pytest.mark.parametrize("own", [None, 0], ids=["no positive class", "another positive class"])

@@ -38,6 +38,9 @@ class Visits(RuleBasedStateMachine):
         before = self.dialog.confusion
         reply = self.dialog.prefer(f"{word} <= {limit}", strategies=["move"])
         assert reply.before == before
+        if reply.note is not None:  # nothing changes, so there is no further step
+            assert self.dialog.position == self.at
+            return
         self.asked.append(f"{word} <= {limit}")
         self.parents.append(self.at)
         self.at, self.undone = len(self.asked) - 1, []

@@ -382,7 +382,7 @@ def test_the_whole_story(client):
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
     short = client.asked(name, "fn <= 20", strategies=FAST)
-    assert short["preference"] == "fp <= 30, fn <= 20"
+    assert short["preference"] == "fp <= 30, fn <= 20, then fewest fn"
     assert (short["met"], short["parent"]) == (False, 1)
     assert short["shortfall"] > 0
     assert short["binding"] in ("fp <= 30", "fn <= 20")

@@ -839,5 +839,5 @@ def test_a_share_is_shown_with_its_count(client, two, percent, i, j):
     assert sorted(re.findall(r"\d+", sentence)) == sorted(map(str, (percent, count, size)))
     assert [one for one in (classes[i], answer or "") if one not in sentence] == []
     matrix = Confusion(np.array(dialog["steps"][dialog["position"]]["after"]["counts"]), classes)
-    assert received["preference"] == str(matrix.edit(classes[i], answer, f"{percent}%"))
+    assert received["preference"] == str(matrix.edit(classes[i], answer, f"{percent}%").limits)
     assert received["already"] == matrix.edit(classes[i], answer, f"{percent}%").met(matrix)

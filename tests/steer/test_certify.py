@@ -332,6 +332,12 @@ class TestBands:
         band = set_decision(plan, scores, codes, DELTA).decision
         assert (band.predict(scores) < 0).sum() == 0
 
+    def test_the_centre_stays_where_it_was_tuned_if_a_single_threshold_is_enough(self):
+        text, tuned = "fp <= 10%, fn <= 10%, rejected <= 20%", Threshold(4.4, 4.6)
+        plan = plan_of(text, Normals(gap=9.0), tuned=tuned)
+        assert plan.route == "order statistics"
+        assert (plan.decision.low, plan.decision.high) == pytest.approx((4.4, 4.6))
+
     def test_where_no_rejection_can_be_certified_none_is_rejected(self):
         scores, codes = Normals().draw(np.random.default_rng(0), 240)
         plan = self.plan("fp <= 30%, fn <= 30%, rejected <= 1%", 0.9, 1.1)

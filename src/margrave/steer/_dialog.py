@@ -795,7 +795,7 @@ class Dialog(Saved):
         *wants : str or Preference
             The errors that you can tolerate, such as ``"fp <= 5"`` or
             ``dialog.confusion.edit(...)``.
-        then : str, default=None
+        then : str or Goal, default=None
             What to minimise among the decisions that meet the limits: ``"fewest errors"`` in total,
             ``"fewest fn"``, ``"lowest cost of fp + 20 fn"``, or ``"fewest other errors"``, the
             errors that `wants` does not limit. None is what `wants` states; else the goal of the
@@ -938,7 +938,7 @@ class Dialog(Saved):
     def _search(
         self,
         wants: Sequence[Preference | str],
-        then: Goal | Goal | str | None,
+        then: Goal | str | None,
         keep: bool,
         strategies: Sequence[str | Strategy] | None,
         parent: int,

@@ -104,7 +104,7 @@ class Reply:
             before is not None
             and self.final
             and not self.cancelled
-            and set(before.bounds) <= set(wanted.bounds)
+            and set(before.bounds) < set(wanted.bounds)
             and self.goal == wanted.goal(self.after)
             and wanted.met(self.after)
         )

@@ -28,9 +28,10 @@ from margrave.confusion._tally import are_separated
 _DIGITS = 9
 # With more than two classes, by how much the offset of one class is larger where a search starts.
 _STEP = 2.0
-# The samples that such a search begins with, how many of its results are improved on these and then
-# on all samples (fewer for an alternative), and how many samples with close scores decide that.
-_SAMPLE, _TRIED, _KEPT, _CLOSE = 1500, 6, 3, 4000
+# Of many samples, a search begins with so many, improves so many of its results on these, and then
+# so many on all samples, of which so many have close scores. Until its last step, it goes on while
+# a round of all directions gains so much of the goal.
+_SAMPLE, _TRIED, _KEPT, _CLOSE, _GAIN = 1500, 6, 2, 4000, 0.02
 
 
 class ObjectiveValue(NamedTuple):
@@ -75,34 +76,36 @@ class Objective:
     every_class: bool = True  # whether it is worse never to predict a class
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
-    _limits: tuple[Any, ...] = field(init=False, repr=False)
+    _limits: list[tuple[float, float]] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
+    # What a change of one sample adds to each sum: from class a to b where c is true, at place
+    # (c k + a) k + b.
     _changes: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         k = len(self.classes)
         empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
         bounds = tuple(self.preference.all_bounds)
-        masks = [mask for bound in bounds for mask in bound.cells(empty)]
         costs = goal_costs(bounds, self.preference.then, empty)
-        rejected = np.broadcast_to(np.arange(k + 1) == k, (k, k + 1))
-        columns = [np.broadcast_to(np.arange(k + 1) == c, (k, k + 1)) for c in range(k)]
-        # What one sample of a cell adds to each sum: the predictions of each class, the amount and
-        # the base of each bound, the goal, the errors and the rejected samples.
-        parts = np.stack([*columns, *masks, costs, all_errors(k), rejected]).astype(np.float64)
-        limits = [
-            (one.limit.numerator, one.limit.denominator, 1 if one.at_most else -1, one.is_fraction)
-            for one in bounds
-        ]
-        p, q, sign = np.array([one[:3] for one in limits], dtype=np.float64).T[..., None]
-        is_fraction = np.array([one[3] for one in limits])[:, None]
-        object.__setattr__(self, "_limits", (p, q, sign, is_fraction))
+        *columns, rejected = (np.tile(np.arange(k + 1) == c, (k, 1)) for c in range(k + 1))
+        slacks, bases, limits = [], [], []
+        for bound in bounds:  # its slack is (sum + constant) / denominator, all of them integers
+            amount, base = bound.cells(empty)
+            p, q = map(float, bound.limit.as_integer_ratio())
+            sign = 1.0 if bound.at_most else -1.0
+            slacks.append(sign * (p * bound.is_fraction * base - q * amount))
+            bases.append(base | (not bound.is_fraction))  # a fraction of no samples is not met
+            limits.append((0.0 if bound.is_fraction else sign * p, q))
+        # What one sample of a cell adds to each sum: the slack of each bound, their bases, the
+        # goal, the errors, the rejected samples and the predictions of each class.
+        parts = np.stack([*slacks, *bases, costs, all_errors(k), rejected, *columns]) * 1.0
+        own = parts[:, :, :k]
+        changes = (own[:, :, None, :] - own[:, :, :, None]).reshape(len(parts), -1)
         object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "_bounds", bounds)
+        object.__setattr__(self, "_limits", limits)
         object.__setattr__(self, "_parts", parts)
-        own = parts[:, :, :k]
-        change = (own[:, :, None, :] - own[:, :, :, None]).reshape(len(parts), -1)
-        object.__setattr__(self, "_changes", change)
+        object.__setattr__(self, "_changes", changes)
 
     @property
     def k(self) -> int:
@@ -160,28 +163,29 @@ class Objective:
 
     def evaluate_counts(self, counts: NDArray[np.int64] | Floats) -> tuple[Floats, ...]:
         """Compute the values of m matrices in the order of `ObjectiveValue`."""
-        parts = self._parts[self.k :, :, : counts.shape[2]].reshape(len(self._parts) - self.k, -1)
-        values = self._evaluate_sums(parts @ counts.reshape(len(counts), -1).T)
-        unpredicted = self.every_class * (counts[:, :, : self.k].sum(axis=1) == 0).sum(axis=1)
-        return *values[:2], unpredicted, *values[2:]
+        parts = self._parts[:, :, : counts.shape[2]].reshape(len(self._parts), -1)
+        sums, n = parts @ counts.reshape(len(counts), -1).T, 2 * len(self._bounds)
+        goal, errors, n_rejected, *columns = sums[n:]
+        unpredicted = self.every_class * (np.array(columns) == 0).sum(axis=0)
+        return *self._shortfalls(sums[:n]), unpredicted, np.round(goal, _DIGITS), errors, n_rejected
 
-    def _evaluate_sums(self, sums: Floats) -> tuple[Floats, ...]:
-        """Compute the values from the sums of the other parts, without the unpredicted classes."""
-        n = 2 * len(self._bounds)
+    def _shortfalls(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Compute the priority and the shortfall from the slacks and the bases of the bounds."""
         # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
-        p, q, sign, is_fraction = self._limits
-        amount, base = sums[:n:2], sums[1:n:2]
-        slack = sign * (p * np.where(is_fraction, base, 1.0) - q * amount) / q
-        slack[is_fraction & (base == 0)] = -1.0
-        missed = np.maximum(-slack, 0)
-        shortfall = missed.sum(axis=0)
-        if self.balanced:
-            priority = missed.max(axis=0)
-        else:
-            priority = missed[[bound == self.first for bound in self._bounds]].sum(axis=0)
+        priority, shortfall = np.zeros((2, sums.shape[1]))
+        n = len(self._bounds)
+        for bound, limit, slack, base in zip(
+            self._bounds, self._limits, sums[:n], sums[n:], strict=True
+        ):
+            constant, q = limit
+            missed = np.where(base == 0, 1.0, np.maximum((slack + constant) / -q, 0.0))
+            shortfall += missed
+            if self.balanced:
+                np.maximum(priority, missed, out=priority)
+            elif bound == self.first:
+                priority += missed
         # Rounded, so that they do not depend on the order of summation.
-        priority, shortfall = np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
-        return priority, shortfall, np.round(sums[-3], _DIGITS), sums[-2], sums[-1]
+        return np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
 
     def best_offsets(
         self, scores: Floats, starts: Iterable[Floats] | None = None
@@ -191,30 +195,35 @@ class Objective:
         With two classes the result is exact. With more, coordinate descent changes the offset of
         one class at a time until none improves. This may end in a local optimum, so it runs from 0
         and from other starts. By default each of these has one larger offset, and the results are
-        improved further by opposite changes of two offsets at a time. Of many samples, a part finds
-        offsets that all samples then improve. With `starts`, it runs from 0 and these instead.
+        improved further by opposite changes of two offsets at a time. With `starts`, it runs from 0
+        and these instead. Of many samples, a part finds offsets that all samples then improve.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])
-        singly = [(c, None) for c in range(self.k)]
-        if starts is not None:
-            wide = [np.zeros(self.k), *(start - start.mean() for start in starts)]
-            return min((self._descend(scores, one, singly) for one in wide), key=_value)
-        wide = [np.zeros(self.k), *(_STEP * np.eye(self.k))]
-        both = [*combinations(range(self.k), 2), *singly]
+        directions: list[tuple[int, int | None]] = [(c, None) for c in range(self.k)]
         at, part = self._sample(_SAMPLE)
-        ends = {value: one for one, value in (part._descend(scores[at], w, singly) for w in wide)}
-        is_alternative = self.balanced or self.first is not None
-        tried, kept = (3, 1) if is_alternative else (_TRIED, _KEPT)
-        several = sorted(ends)[: len(ends) if part is self else tried]
-        found = [part._descend(scores[at], ends[value], both) for value in several]
+        gain = 0.0 if part is self else _GAIN
+        wide = _STEP * np.eye(self.k) if starts is None else [one - one.mean() for one in starts]
+        ends = _sort_ends(
+            part._descend(scores[at], one, directions, gain) for one in (np.zeros(self.k), *wide)
+        )
+        if starts is None or part is not self:
+            directions = [*combinations(range(self.k), 2), *directions]
+            tried = ends if part is self else ends[:_TRIED]
+            ends = _sort_ends(part._descend(scores[at], one, directions, gain) for one, _ in tried)
         if part is self:
-            return min(found, key=_value)
-        best = {value: offset for offset, value in sorted(found, key=_value)[:kept]}
-        return min((self._improve(scores, one, both) for one in best.values()), key=_value)
+            return ends[0]
+        if starts is None:
+            tried = ends[:_KEPT]
+            ends = _sort_ends(self._improve(scores, one, directions, gain) for one, _ in tried)
+        return self._improve(scores, ends[0][0], directions, 0.0)
 
     def _improve(
-        self, scores: Floats, offset: Floats, directions: Sequence[tuple[int, int | None]]
+        self,
+        scores: Floats,
+        offset: Floats,
+        directions: Sequence[tuple[int, int | None]],
+        gain: float,
     ) -> tuple[Floats, ObjectiveValue]:
         """Descend with the samples whose two largest sums are close.
 
@@ -230,7 +239,7 @@ class Objective:
             close, predicted = lead <= width, moved.argmax(axis=1)
             rest = self._select(~close).matrix(predicted[~close]).counts
             near = replace(self._select(close), rest=rest)
-            found, value = near._descend(scores[close], offset, directions, width)
+            found, value = near._descend(scores[close], offset, directions, gain, width)
             if value < best[1]:
                 best = found, value
             if best[0] is not found or np.ptp(found - offset) < 0.9 * width:
@@ -262,18 +271,26 @@ class Objective:
         scores: Floats,
         offset: Floats,
         directions: Sequence[tuple[int, int | None]],
+        gain: float = 0.0,
         width: float = np.inf,
     ) -> tuple[Floats, ObjectiveValue]:
         """Move along one direction after another until none improves the value.
 
-        No difference between two offsets changes by more than `width`.
+        It stops earlier if a round of all directions gains at most this fraction of the goal. No
+        difference between two offsets changes by more than `width`.
         """
         first, offset = offset, offset - offset.mean()
-        best, n_failed = self.evaluate((scores + offset).argmax(axis=1)), 0
-        moved = scores + offset
-        for up, down in cycle(directions):
+        by_class = np.ascontiguousarray(scores.T)
+        moved = by_class + offset[:, None]
+        predicted, cells, best = self._predict(moved)
+        before, n_failed = best, 0
+        for n_swept, (up, down) in enumerate(cycle(directions)):
+            if gain and n_swept and n_swept % len(directions) == 0:
+                if best[:3] == before[:3] and before.goal - best.goal <= gain * before.goal:
+                    break
+                before = best
             limits = _limit_move(offset - first, up, down, width)
-            move, expected = self._sweep(moved, up, down, limits)
+            move, expected = self._sweep(moved, predicted, cells, up, down, limits)
             n_failed += 1  # a direction that has just been searched offers nothing more
             if expected < best:  # then its predictions are counted: rounding may change some
                 trial = offset.copy()
@@ -281,78 +298,108 @@ class Objective:
                 if down is not None:
                     trial[down] -= move
                 trial -= trial.mean()
-                after = scores + trial
-                value = self.evaluate(after.argmax(axis=1))
+                after = by_class + trial[:, None]
+                found, counted, value = self._predict(after)
                 if value < best:
                     offset, moved, best, n_failed = trial, after, value, 1
+                    predicted, cells = found, counted
             if n_failed == len(directions):
                 break
         return offset, best
 
+    def _predict(
+        self, by_class: Floats
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], ObjectiveValue]:
+        """Predict the class with the largest score, count the predictions and evaluate them."""
+        predicted = by_class.argmax(axis=0)
+        cells = np.bincount(self.codes * self.k + predicted, self.counts, self.k**2)
+        cells = cells.astype(np.int64).reshape(self.k, self.k)
+        if self.rest is not None:
+            cells += self.rest[:, : self.k]
+        values = self.evaluate_counts(cells[None])
+        return predicted, cells, ObjectiveValue(*(value.item() for value in values))  # type: ignore[arg-type]
+
     def _sweep(
-        self, scores: Floats, up: int, down: int | None, limits: tuple[float, float]
+        self,
+        moved: Floats,
+        predicted: NDArray[np.intp],
+        cells: NDArray[np.int64],
+        up: int,
+        down: int | None,
+        limits: tuple[float, float],
     ) -> tuple[float, tuple[float, ...]]:
         """Find the best amount to add to the scores of class `up`, and to subtract from `down`.
 
-        Return it with the expected value, without a move if none is within the limits.
+        Return it with the expected value, without a move if none is within the limits. The scores
+        have a row for each class; they predict `predicted`, which `cells` counts.
 
         As the amount grows, the class that is predicted changes from `down` (if there is one) to
         the best of the others, and then to `up`; or from `down` to `up` directly.
         """
-        rows, rest = np.arange(len(scores)), scores.copy()
-        rest[:, up] = -np.inf
-        if down is not None:
-            rest[:, down] = -np.inf
-        other = rest.argmax(axis=1)
-        at, low, high = rest[rows, other] - scores[:, up], *limits  # `up` is predicted above `at`
-        first, entry = np.where(at < low, up, other), rows
-        changes = other * self.k + up  # from one class to another
-        if down is not None:
-            before = scores[:, down] - rest[rows, other]
+        k, (low, high) = self.k, limits
+        others = np.array([c for c in range(k) if c not in (up, down)])
+        rest = moved[others]
+        highest = rest.max(axis=0)
+        at = highest - moved[up]  # `up` is predicted above it
+        # 1. The samples whose predictions change within the limits.
+        if down is None:
+            rows = np.flatnonzero((low <= at) & (at <= high))
+            other, at = others[rest[:, rows].argmax(axis=0)], at[rows]
+            first, changes = np.where(at < low, up, other), other * k + up
+            entry = np.arange(len(rows))
+        else:
+            before, halfway = moved[down] - highest, (moved[down] - moved[up]) / 2
             directly = before > at
-            halfway = (scores[:, down] - scores[:, up]) / 2
-            before, at = (np.where(directly, halfway, move) for move in (before, at))
-            other = np.where(directly, down, other)
+            before, at = np.where(directly, halfway, before), np.where(directly, halfway, at)
+            rows = np.flatnonzero((low <= at) & (at <= high) | (low <= before) & (before <= high))
+            before, at = before[rows], at[rows]
+            other = np.where(directly[rows], down, others[rest[:, rows].argmax(axis=0)])
             first = np.where(at < low, up, np.where(before < low, other, down))
-            changes = np.concatenate([down * self.k + other, other * self.k + up])
-            at, entry = np.concatenate([before, at]), np.concatenate([rows, rows])
+            entry = np.tile(np.arange(len(rows)), 2)
+            changes = np.concatenate([down * k + other, other * k + up])
+            at = np.concatenate([before, at])
+        # 2. Their changes, in order; equal values change together, in any order.
         inside = np.flatnonzero((low <= at) & (at <= high))
         if not len(inside):
             return 0.0, (np.inf,)
-        order = inside[np.argsort(at[inside])]  # equal values change together, in any order
+        order = inside[np.argsort(at[inside])]
         at, entry = at[order], entry[order]
         thresholds = np.flatnonzero(np.concatenate([[True], are_separated(at), [True]]))
-        ends = [max(at[0] - 1, low)], [min(at[-1] + 1, high)]
-        moves = np.concatenate([ends[0], (at[1:] + at[:-1]) / 2, ends[1]])[thresholds]
-        cells = np.bincount(self.codes * self.k + first, self.counts, self.k**2)
-        if self.rest is not None:
-            cells = cells + self.rest[:, : self.k].ravel()
-        moved, size = self.codes[entry] * self.k**2 + changes[order], None
-        if self.counts is not None:
-            size = self.counts[entry].astype(np.float64)
-        parts, change = self._parts[:, :, : self.k], self._changes
+        smallest_move, largest_move = max(at[0] - 1, low), min(at[-1] + 1, high)
+        moves = np.concatenate([[smallest_move], (at[1:] + at[:-1]) / 2, [largest_move]])[
+            thresholds
+        ]
+        # 3. The sums where the move is smallest, and what each change adds to them.
+        codes, size = self.codes[rows], None if self.counts is None else self.counts[rows]
+        cells = cells.ravel() - np.bincount(codes * k + predicted[rows], size, k**2)
+        cells = cells + np.bincount(codes * k + first, size, k**2)
+        start = self._parts[:, :, :k].reshape(-1, k**2) @ cells
+        kinds = codes[entry] * k**2 + changes[order]
+        size = None if size is None else size[entry].astype(np.float64)
 
-        def sums(some: slice) -> Floats:
-            """Sum some of the parts up to each threshold."""
-            start, own = parts[some].reshape(-1, self.k**2) @ cells, change[some]
-            found = np.empty((len(own), len(moves)))
-            for total, first, steps in zip(found, start, own, strict=True):
-                total[:] = first
-                if steps.any():  # else a sum over whole rows, such as the base of a rate
-                    by_step = steps.take(moved) if size is None else steps.take(moved) * size
-                    total[1:] += by_step.cumsum().take(thresholds[1:] - 1)
-            return found
+        def sums(part: int, ends: NDArray[np.intp]) -> Floats:
+            """Sum a part after so many changes."""
+            steps = self._changes[part]
+            if not steps.any():  # a sum over whole rows, such as the base of a rate
+                return np.full(len(ends), start[part])
+            total, by_step = np.zeros(len(kinds) + 1), steps.take(kinds)
+            np.cumsum(by_step if size is None else by_step * size, out=total[1:])
+            return np.asarray(total.take(ends) + start[part])
 
-        values = self._evaluate_sums(sums(slice(self.k, None)))
-        best = smallest(*values, np.abs(moves))
-        end, unpredicted = thresholds[best], np.zeros(len(moves), dtype=np.int64)
-        done = np.bincount(moved[:end], None if size is None else size[:end], self.k**3)
-        columns = change[: self.k] @ done + parts[: self.k].reshape(self.k, -1) @ cells
-        if self.every_class and (columns == 0).any():
-            unpredicted = np.sum([column == 0 for column in sums(slice(self.k))], axis=0)
-            best = smallest(*values[:2], unpredicted, *values[2:], np.abs(moves))
-        found = (*values[:2], unpredicted, *values[2:])
-        return float(moves[best]), tuple(float(value[best]) for value in found)
+        # 4. The best move. If it predicts every class, none is better because it predicts more.
+        n = 2 * len(self._bounds)
+        missed = self._shortfalls(np.array([sums(part, thresholds) for part in range(n)]))
+        among = find_smallest(*missed)
+        ends, lengths = thresholds[among], np.abs(moves[among])
+        goal, n_errors = np.round(sums(n, ends), _DIGITS), sums(n + 1, ends)
+        best, unpredicted = find_smallest(goal, n_errors, lengths)[0], np.zeros(len(ends))
+        done = np.bincount(kinds[: ends[best]], None if size is None else size[: ends[best]], k**3)
+        if self.every_class and (start[-k:] + self._changes[-k:] @ done == 0).any():
+            unpredicted = np.sum([sums(-1 - c, ends) == 0 for c in range(k)], axis=0) * 1.0
+            best = find_smallest(unpredicted, goal, n_errors, lengths)[0]
+        value = [one[among[best]] for one in missed]
+        value += [one[best] for one in (unpredicted, goal, n_errors)]
+        return float(moves[among[best]]), (*map(float, value), 0.0)
 
 
 def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tuple[float, float]:
@@ -370,15 +417,24 @@ def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tupl
     return max(one for one, _ in limits), min(one for _, one in limits)
 
 
-def _value(end: tuple[Floats, ObjectiveValue]) -> ObjectiveValue:
-    return end[1]
+def _sort_ends(
+    ends: Iterable[tuple[Floats, ObjectiveValue]],
+) -> list[tuple[Floats, ObjectiveValue]]:
+    """Return the results of searches with different values, the best first."""
+    offsets = {value: offset for offset, value in ends}
+    return [(offsets[value], value) for value in sorted(offsets)]
 
 
 def smallest(*keys: NDArray[Any]) -> int:
     """Find the position of the smallest first key, by the next keys among equals; the first."""
+    return int(find_smallest(*keys)[0])
+
+
+def find_smallest(*keys: NDArray[Any]) -> NDArray[np.intp]:
+    """Find the positions of the smallest first key, by the next keys among equals."""
     at = np.arange(len(keys[0]))
     for key in keys:
         if len(at) > 1:
             values = key[at]
             at = at[values == values.min()]
-    return int(at[0])
+    return at

@@ -9,9 +9,9 @@ from typing import Any
 
 from margrave._json import SCHEMA_VERSION
 from margrave._messages import format_count
-from margrave._typing import Floats
 from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._thresholds import best_decision, best_rejecting_decision
+from margrave.steer._tuning_data import Candidate
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,23 @@ class Alternative:
 
 
 def find_alternatives(
-    objective: Objective, preference: Preference, scores: Floats, may_reject: bool
+    objective: Objective, preference: Preference, candidate: Candidate, may_reject: bool
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
+    The candidate is the one of the reply; for more than two classes, searches start from it.
     Alternatives with equal matrices are listed once.
     """
     if len(preference.bounds) < 2:
         return ()
-    find = best_rejecting_decision if may_reject else best_decision
+    scores = candidate.scores
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
         prioritized = replace(objective, first=kept, balanced=kept is None)
-        matrix = objective.matrix(find(prioritized, scores).predict(scores))
+        decision = best_decision(prioritized, scores, candidate.decision)
+        if may_reject:
+            decision = best_rejecting_decision(prioritized, scores, decision)
+        matrix = objective.matrix(decision.predict(scores))
         misses = list_misses(preference, matrix)
         if misses:  # else the search for the reply has missed it, and it is none
             loosened = loosen(preference, matrix)

@@ -982,7 +982,7 @@ class Dialog(Saved):
         alternatives: tuple[Alternative, ...] = ()
         if found.final and not met:
             alternatives = find_alternatives(
-                search.objective, preference, candidate.scores, search.request.may_reject
+                search.objective, preference, candidate, search.request.may_reject
             )
         before = current.preference
         same = (

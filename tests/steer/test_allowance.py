@@ -461,3 +461,13 @@ def test_a_class_is_never_predicted_if_the_limit_leaves_nothing_else():
     assert reply.warnings
     with pytest.raises(PreferenceError):
         dialog.prefer("fp <= 0", then="fewest fn(2)")
+
+
+def test_a_class_is_never_predicted_if_nothing_else_can_be_certified():
+    """Of all samples 97 % are in class 0, but only 94 % of those below the highest score."""
+    scores, codes = np.repeat([1.0, 0, 0], [485, 485, 30])[:, None], np.repeat([0, 1], [970, 30])
+    dialog = dialog_on((scores, codes))
+    dialog.prefer("precision(0) >= 95%")
+    certificate = dialog.accept(scores, codes).certificate_
+    assert certificate.route == "tested path"
+    assert certificate.confusion.counts[:, :2].tolist() == [[970, 0], [30, 0]]

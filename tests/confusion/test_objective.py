@@ -329,6 +329,30 @@ def test_offsets_of_many_samples_are_as_good_as_those_of_a_random_search(text, s
     assert value.goal <= 1.005 * goal
 
 
+@pytest.mark.parametrize("n", [300, 3200])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "text", ["fp(2) <= 2%", "recall(3) >= 76%, precision(1) >= 80%", "fn(0) <= 0"]
+)
+def test_offsets_are_as_good_as_those_that_a_search_starts_from(text, seed, n):
+    """Of 3,200 samples a part is searched first; what is good there may be bad for all."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(4, n, p=[0.5, 0.3, 0.17, 0.03])
+    scores = np.round(rng.normal(size=(n, 4)) + 1.5 * np.eye(4)[codes], 1)
+    objective = Objective(Preference(text), codes, (0, 1, 2, 3))
+    start = rng.normal(size=4)
+    at_zero, at_start = (
+        objective.evaluate((scores + one).argmax(axis=1)) for one in (np.zeros(4), start)
+    )
+    offset, found = objective.best_offsets(scores, starts=[start])
+    assert found == objective.evaluate((scores + offset).argmax(axis=1))
+    assert found <= min(at_zero, at_start)
+    again, better = objective.best_offsets(scores, near=offset)
+    assert better == objective.evaluate((scores + again).argmax(axis=1))
+    assert better <= found
+    assert objective.best_offsets(scores, starts=[again])[1] <= better
+
+
 # Samples that get no answer: -1, and a last column.
 
 WITH_REJECTS = [

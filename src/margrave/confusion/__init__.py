@@ -64,7 +64,7 @@ from margrave.confusion._grammar import parse_goal as parse_goal
 from margrave.confusion._objective import Objective as Objective
 from margrave.confusion._objective import ObjectiveValue as ObjectiveValue
 from margrave.confusion._objective import count_predictions as count_predictions
-from margrave.confusion._objective import smallest as smallest
+from margrave.confusion._objective import find_smallest as find_smallest
 from margrave.confusion._preference import Preference
 from margrave.confusion._tally import Tally as Tally
 from margrave.confusion._tally import are_separated as are_separated

@@ -28,10 +28,13 @@ from margrave.confusion._tally import are_separated
 _DIGITS = 9
 # With more than two classes, by how much the offset of one class is larger where a search starts.
 _STEP = 2.0
-# Of many samples, a search begins with so many, improves so many of its results on these, and then
-# so many on all samples, of which so many have close scores. Until its last step, it goes on while
-# a round of all directions gains so much of the goal.
-_SAMPLE, _TRIED, _KEPT, _CLOSE, _GAIN = 1500, 6, 2, 4000, 0.02
+# If there are twice as many samples or more, a search begins with so many of them,
+_SAMPLE = 1500
+# and improves its best results, first on these, then on all samples: so many,
+_TRIED, _KEPT = 6, 2
+# on all samples with the closest scores: so many. All steps but the last end with a round of all
+# directions that changes no shortfall and gains at most this fraction of the goal.
+_CLOSE, _GAIN = 4000, 0.02
 
 
 class ObjectiveValue(NamedTuple):
@@ -72,11 +75,13 @@ class Objective:
     counts: NDArray[np.int64] | None = None  # the samples of each entry; one each if None
     first: Bound | None = None  # its shortfall comes before that of all bounds
     balanced: bool = False  # whether the largest shortfall of any bound comes before the sum
-    rest: NDArray[np.int64] | None = None  # counts of further samples, predicted as they are
+    # Counts of further samples, predicted as they are; none of them is rejected.
+    rest: NDArray[np.int64] | None = None
     every_class: bool = True  # whether it is worse never to predict a class
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
-    _limits: list[tuple[float, float]] = field(init=False, repr=False)
+    # The slack of a bound is the sum of its parts plus a constant, by a denominator.
+    _scales: tuple[tuple[float, float], ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
     # What a change of one sample adds to each sum: from class a to b where c is true, at place
     # (c k + a) k + b.
@@ -88,14 +93,14 @@ class Objective:
         bounds = tuple(self.preference.all_bounds)
         costs = goal_costs(bounds, self.preference.then, empty)
         *columns, rejected = (np.tile(np.arange(k + 1) == c, (k, 1)) for c in range(k + 1))
-        slacks, bases, limits = [], [], []
-        for bound in bounds:  # its slack is (sum + constant) / denominator, all of them integers
+        slacks, bases, scales = [], [], []
+        for bound in bounds:  # integers, so that a matrix that just reaches a limit meets it
             amount, base = bound.cells(empty)
             p, q = map(float, bound.limit.as_integer_ratio())
             sign = 1.0 if bound.at_most else -1.0
             slacks.append(sign * (p * bound.is_fraction * base - q * amount))
-            bases.append(base | (not bound.is_fraction))  # a fraction of no samples is not met
-            limits.append((0.0 if bound.is_fraction else sign * p, q))
+            bases.append(base)
+            scales.append((0.0 if bound.is_fraction else sign * p, q))
         # What one sample of a cell adds to each sum: the slack of each bound, their bases, the
         # goal, the errors, the rejected samples and the predictions of each class.
         parts = np.stack([*slacks, *bases, costs, all_errors(k), rejected, *columns]) * 1.0
@@ -103,7 +108,7 @@ class Objective:
         changes = (own[:, :, None, :] - own[:, :, :, None]).reshape(len(parts), -1)
         object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "_bounds", bounds)
-        object.__setattr__(self, "_limits", limits)
+        object.__setattr__(self, "_scales", tuple(scales))
         object.__setattr__(self, "_parts", parts)
         object.__setattr__(self, "_changes", changes)
 
@@ -130,8 +135,13 @@ class Objective:
 
     def evaluate(self, predictions: NDArray[np.intp]) -> ObjectiveValue:
         """Evaluate predicted codes, -1 for rejected samples."""
-        values = self.evaluate_counts(self.matrix(predictions).counts[None])
-        priority, shortfall, unpredicted, goal, errors, n_rejected = (value[0] for value in values)
+        return self._value(self.matrix(predictions).counts)
+
+    def _value(self, counts: NDArray[np.int64]) -> ObjectiveValue:
+        """Evaluate one matrix."""
+        priority, shortfall, unpredicted, goal, errors, n_rejected = (
+            value[0] for value in self.evaluate_counts(counts[None])
+        )
         return ObjectiveValue(
             float(priority),
             float(shortfall),
@@ -171,14 +181,16 @@ class Objective:
 
     def _shortfalls(self, sums: Floats) -> tuple[Floats, Floats]:
         """Compute the priority and the shortfall from the slacks and the bases of the bounds."""
-        # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
+        # Integers up to 2^53 are exact.
         priority, shortfall = np.zeros((2, sums.shape[1]))
         n = len(self._bounds)
-        for bound, limit, slack, base in zip(
-            self._bounds, self._limits, sums[:n], sums[n:], strict=True
+        for bound, scale, slack, base in zip(
+            self._bounds, self._scales, sums[:n], sums[n:], strict=True
         ):
-            constant, q = limit
-            missed = np.where(base == 0, 1.0, np.maximum((slack + constant) / -q, 0.0))
+            constant, denominator = scale
+            missed = np.maximum(-(slack + constant) / denominator, 0.0)
+            if bound.is_fraction:  # a fraction of no samples is not met
+                missed[base == 0] = 1.0
             shortfall += missed
             if self.balanced:
                 np.maximum(priority, missed, out=priority)
@@ -188,42 +200,52 @@ class Objective:
         return np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
 
     def best_offsets(
-        self, scores: Floats, starts: Iterable[Floats] | None = None
+        self,
+        scores: Floats,
+        starts: Iterable[Floats] | None = None,
+        near: Floats | None = None,
     ) -> tuple[Floats, ObjectiveValue]:
         """Find the offset of each class's score with the best value, by sweeps over thresholds.
 
         With two classes the result is exact. With more, coordinate descent changes the offset of
         one class at a time until none improves. This may end in a local optimum, so it runs from 0
-        and from other starts. By default each of these has one larger offset, and the results are
-        improved further by opposite changes of two offsets at a time. With `starts`, it runs from 0
-        and these instead. Of many samples, a part finds offsets that all samples then improve.
+        and from other starts, by default with one larger offset each, and opposite changes of two
+        offsets at a time improve the results further. Of many samples, a part searches, and all
+        samples improve its best results. With `starts`, one class at a time changes from 0 and
+        these instead. With `near`, it is a further start, and that of many samples beside 0. The
+        result is at least as good as `near`, or as 0 and `starts`.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])
-        directions: list[tuple[int, int | None]] = [(c, None) for c in range(self.k)]
+        zero, single = np.zeros(self.k), [(c, None) for c in range(self.k)]
         at, part = self._sample(_SAMPLE)
-        gain = 0.0 if part is self else _GAIN
-        wide = _STEP * np.eye(self.k) if starts is None else [one - one.mean() for one in starts]
-        ends = _sort_ends(
-            part._descend(scores[at], one, directions, gain) for one in (np.zeros(self.k), *wide)
-        )
-        if starts is None or part is not self:
-            directions = [*combinations(range(self.k), 2), *directions]
-            tried = ends if part is self else ends[:_TRIED]
-            ends = _sort_ends(part._descend(scores[at], one, directions, gain) for one, _ in tried)
+        if starts is not None:
+            search = self._descend if part is self else self._improve
+            wide = [zero, *(start - start.mean() for start in starts)]
+            return min((search(scores, one, single) for one in wide), key=_value_of)
+        further = [] if near is None else [near - near.mean()]
+        wide = [zero, *further]
+        if part is self or near is None:
+            wide += list(_STEP * np.eye(self.k))
+        both: list[tuple[int, int | None]] = [*combinations(range(self.k), 2), *single]
+        tried, gain = (len(wide), 0.0) if part is self else (_TRIED, _GAIN)
+        ends = _sort_ends(part._descend(scores[at], one, single, gain) for one in wide)[:tried]
+        ends = _sort_ends(part._descend(scores[at], one, both, gain) for one, _ in ends)
         if part is self:
             return ends[0]
-        if starts is None:
-            tried = ends[:_KEPT]
-            ends = _sort_ends(self._improve(scores, one, directions, gain) for one, _ in tried)
-        return self._improve(scores, ends[0][0], directions, 0.0)
+        if near is None:
+            kept = ends[:_KEPT]
+            ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in kept)
+        offsets = [ends[0][0], *further]
+        values = [self.evaluate((scores + one).argmax(axis=1)) for one in offsets]
+        return self._improve(scores, offsets[values.index(min(values))], both)
 
     def _improve(
         self,
         scores: Floats,
         offset: Floats,
         directions: Sequence[tuple[int, int | None]],
-        gain: float,
+        gain: float = 0.0,
     ) -> tuple[Floats, ObjectiveValue]:
         """Descend with the samples whose two largest sums are close.
 
@@ -279,17 +301,18 @@ class Objective:
         It stops earlier if a round of all directions gains at most this fraction of the goal. No
         difference between two offsets changes by more than `width`.
         """
-        first, offset = offset, offset - offset.mean()
+        initial, offset = offset, offset - offset.mean()
         by_class = np.ascontiguousarray(scores.T)
         moved = by_class + offset[:, None]
         predicted, cells, best = self._predict(moved)
-        before, n_failed = best, 0
+        last_round, n_failed = best, 0
         for n_swept, (up, down) in enumerate(cycle(directions)):
             if gain and n_swept and n_swept % len(directions) == 0:
-                if best[:3] == before[:3] and before.goal - best.goal <= gain * before.goal:
+                gained = last_round.goal - best.goal
+                if best[:3] == last_round[:3] and gained <= gain * last_round.goal:
                     break
-                before = best
-            limits = _limit_move(offset - first, up, down, width)
+                last_round = best
+            limits = _limit_move(offset - initial, up, down, width)
             move, expected = self._sweep(moved, predicted, cells, up, down, limits)
             n_failed += 1  # a direction that has just been searched offers nothing more
             if expected < best:  # then its predictions are counted: rounding may change some
@@ -312,12 +335,11 @@ class Objective:
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], ObjectiveValue]:
         """Predict the class with the largest score, count the predictions and evaluate them."""
         predicted = by_class.argmax(axis=0)
-        cells = np.bincount(self.codes * self.k + predicted, self.counts, self.k**2)
-        cells = cells.astype(np.int64).reshape(self.k, self.k)
+        counts = np.bincount(self.codes * self.k + predicted, self.counts, self.k**2)
+        cells = counts.astype(np.int64).reshape(self.k, self.k)
         if self.rest is not None:
             cells += self.rest[:, : self.k]
-        values = self.evaluate_counts(cells[None])
-        return predicted, cells, ObjectiveValue(*(value.item() for value in values))  # type: ignore[arg-type]
+        return predicted, cells, self._value(cells)
 
     def _sweep(
         self,
@@ -417,17 +439,18 @@ def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tupl
     return max(one for one, _ in limits), min(one for _, one in limits)
 
 
+def _value_of(end: tuple[Floats, ObjectiveValue]) -> ObjectiveValue:
+    return end[1]
+
+
 def _sort_ends(
     ends: Iterable[tuple[Floats, ObjectiveValue]],
 ) -> list[tuple[Floats, ObjectiveValue]]:
-    """Return the results of searches with different values, the best first."""
-    offsets = {value: offset for offset, value in ends}
+    """Return the results of searches, the best first; of equal ones the first."""
+    offsets: dict[ObjectiveValue, Floats] = {}
+    for offset, value in ends:
+        offsets.setdefault(value, offset)
     return [(offsets[value], value) for value in sorted(offsets)]
-
-
-def smallest(*keys: NDArray[Any]) -> int:
-    """Find the position of the smallest first key, by the next keys among equals; the first."""
-    return int(find_smallest(*keys)[0])
 
 
 def find_smallest(*keys: NDArray[Any]) -> NDArray[np.intp]:

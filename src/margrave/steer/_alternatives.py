@@ -89,8 +89,8 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
-    The candidate is the one of the reply; for more than two classes, searches start from it.
-    Alternatives with equal matrices are listed once.
+    The candidate is that of the reply, where searches begin. Alternatives with equal matrices are
+    listed once.
     """
     if len(preference.bounds) < 2:
         return ()
@@ -98,7 +98,7 @@ def find_alternatives(
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
         prioritized = replace(objective, first=kept, balanced=kept is None)
-        decision = best_decision(prioritized, scores, candidate.decision)
+        decision = best_decision(prioritized, scores, near=candidate.decision)
         if may_reject:
             decision = best_rejecting_decision(prioritized, scores, decision)
         matrix = objective.matrix(decision.predict(scores))

@@ -624,7 +624,7 @@ def _find_offsets(objective: Objective, wanted: Preference, scores: Floats) -> l
                 for bound in wanted.all_bounds
             ]
             tightened = replace(objective, preference=BoundsAndGoal(tuple(bounds), goal))
-            found.append(best_decision(tightened, scores, near=found[-1] if found else None))
+            found.append(best_decision(tightened, scores, start=found[-1] if found else None))
     return [one.offset for one in found if isinstance(one, Offsets)]
 
 

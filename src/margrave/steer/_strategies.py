@@ -101,13 +101,13 @@ class Request:
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
     current: Candidate | None = None
-    _decisions: dict[int, Decision] = field(default_factory=dict, init=False, repr=False)
+    _decisions: dict[Candidate, Decision] = field(default_factory=dict, init=False, repr=False)
 
     def decide(self, known: Candidate) -> Decision:
         """Find the best decision without rejection on known scores, once."""
-        if id(known) not in self._decisions:
-            self._decisions[id(known)] = best_decision(self.objective, known.scores)
-        return self._decisions[id(known)]
+        if known not in self._decisions:
+            self._decisions[known] = best_decision(self.objective, known.scores)
+        return self._decisions[known]
 
     def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
         """Make a candidate of a scorer, with the best decision on its scores."""

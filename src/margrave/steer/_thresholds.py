@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from margrave._labels import REJECTED
 from margrave._typing import Codes, Floats
-from margrave.confusion import Objective, ObjectiveValue, Tally, are_separated, smallest
+from margrave.confusion import Objective, ObjectiveValue, Tally, are_separated, find_smallest
 
 # The search for two thresholds uses a grid of this size, refined around the best pair each round.
 _GRID, _ROUNDS = 160, 3
@@ -108,11 +108,22 @@ def default_decision(k: int) -> Decision:
     return Threshold(0.0, 0.0) if k == 2 else Offsets(np.zeros(k))
 
 
-def best_decision(objective: Objective, scores: Floats, near: Decision | None = None) -> Decision:
-    """Find the best decision without rejection: exact for two classes; for more, from `near`."""
+def best_decision(
+    objective: Objective,
+    scores: Floats,
+    start: Decision | None = None,
+    near: Decision | None = None,
+) -> Decision:
+    """Find the best decision without rejection, for two classes exactly.
+
+    For more, it is at least as good as `start` or `near`: a local search begins at `start`, a wide
+    one at `near` too.
+    """
     if objective.k == 2:
         return best_threshold(objective, Tally.of(scores, objective.codes, objective.counts))
-    return Offsets(_best_offset(objective, scores, near))
+    starts = [start.offset] if isinstance(start, Offsets) else None
+    beside = near.offset if isinstance(near, Offsets) else None
+    return Offsets(objective.best_offsets(scores, starts, beside)[0])
 
 
 def best_threshold(objective: Objective, tally: Tally) -> Threshold:
@@ -122,7 +133,7 @@ def best_threshold(objective: Objective, tally: Tally) -> Threshold:
     thresholds = np.append(tally.thresholds[fits][::-1], 0.0)
     under = np.vstack([tally.under[fits][::-1], tally.upto(0.0)])
     counts = np.stack([under, tally.under[-1] - under], axis=2)
-    best = smallest(*objective.evaluate_counts(counts), np.abs(thresholds))
+    best = find_smallest(*objective.evaluate_counts(counts), np.abs(thresholds))[0]
     return Threshold(float(thresholds[best]), float(thresholds[best]))
 
 
@@ -132,14 +143,8 @@ def best_rejecting_decision(
     """Find a good decision that may reject; for more classes, with the offsets of `near`."""
     if objective.k == 2:
         return _best_band(objective, scores)
-    offset = near.offset if isinstance(near, Offsets) else _best_offset(objective, scores, None)
+    offset = near.offset if isinstance(near, Offsets) else objective.best_offsets(scores)[0]
     return _best_margin(objective, scores, offset)
-
-
-def _best_offset(objective: Objective, scores: Floats, near: Decision | None) -> Floats:
-    """Find good offsets for more than two classes, from those of `near` or from wide starts."""
-    starts = [near.offset] if isinstance(near, Offsets) else None
-    return objective.best_offsets(scores, starts)[0]
 
 
 def evaluate(objective: Objective, decision: Decision, scores: Floats) -> ObjectiveValue:
@@ -164,7 +169,7 @@ def _best_band(objective: Objective, scores: Floats) -> Decision:
         counts[:, :, 0] = under[i]
         counts[:, :, 2] = under[j] - under[i]
         counts[:, :, 1] = under[-1] - under[j]
-        best = smallest(*objective.evaluate_counts(counts), j - i)
+        best = find_smallest(*objective.evaluate_counts(counts), j - i)[0]
         low, high = int(i[best]), int(j[best])
         grids = [_refine_grid(at, grid) for at, grid in zip((low, high), grids, strict=True)]
     return Threshold(float(thresholds[low]), float(thresholds[high]))
@@ -204,7 +209,7 @@ def _best_lead(
     cells[steps, true + k] += 1
     numbers = np.flatnonzero(np.concatenate([[True], are_separated(lead[order]), [True]]))
     values = objective.evaluate_counts(np.cumsum(cells, axis=0)[numbers].reshape(-1, k, k + 1))
-    best = smallest(*values, numbers)
+    best = find_smallest(*values, numbers)[0]
     n_rejected = int(numbers[best])
     leads = np.append(lead[order], lead[order][-1] + 1)
     doubt = 0.0 if n_rejected == 0 else float((leads[n_rejected - 1] + leads[n_rejected]) / 2)

@@ -28,13 +28,15 @@ from margrave.confusion._tally import are_separated
 _DIGITS = 9
 # With more than two classes, by how much the offset of one class is larger where a search starts.
 _STEP = 2.0
-# If there are twice as many samples or more, a search begins with so many of them,
+# With at least twice this number of samples, a search begins with a part of about this size.
 _SAMPLE = 1500
-# and improves its best results, first on these, then on all samples: so many,
+# So many of its best results are improved on this part, and then so many on all samples.
 _TRIED, _KEPT = 6, 2
-# on all samples with the closest scores: so many. All steps but the last end with a round of all
-# directions that changes no shortfall and gains at most this fraction of the goal.
-_CLOSE, _GAIN = 4000, 0.02
+# All samples are searched in steps, each with about so many whose two largest sums are closest.
+_CLOSE = 4000
+# All searches but the last also stop after a round of all directions that changes neither a
+# shortfall nor the number of unpredicted classes, and lowers the goal by at most this fraction.
+_GAIN = 0.02
 
 
 class ObjectiveValue(NamedTuple):
@@ -80,7 +82,7 @@ class Objective:
     every_class: bool = True  # whether it is worse never to predict a class
     costs: Floats = field(init=False, repr=False)
     _bounds: tuple[Bound, ...] = field(init=False, repr=False)
-    # The slack of a bound is the sum of its parts plus a constant, by a denominator.
+    # The slack of a bound is (sum of its parts + constant) / denominator.
     _scales: tuple[tuple[float, float], ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
     # What a change of one sample adds to each sum: from class a to b where c is true, at place
@@ -200,45 +202,40 @@ class Objective:
         return np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
 
     def best_offsets(
-        self,
-        scores: Floats,
-        starts: Iterable[Floats] | None = None,
-        near: Floats | None = None,
+        self, scores: Floats, starts: Iterable[Floats] = (), *, local: bool = False
     ) -> tuple[Floats, ObjectiveValue]:
         """Find the offset of each class's score with the best value, by sweeps over thresholds.
 
-        With two classes the result is exact. With more, coordinate descent changes the offset of
-        one class at a time until none improves. This may end in a local optimum, so it runs from 0
-        and from other starts, by default with one larger offset each, and opposite changes of two
-        offsets at a time improve the results further. Of many samples, a part searches, and all
-        samples improve its best results. With `starts`, one class at a time changes from 0 and
-        these instead. With `near`, it is a further start, and that of many samples beside 0. The
-        result is at least as good as `near`, or as 0 and `starts`.
+        With two classes the result is exact, except among scores that differ only by rounding. With
+        more, coordinate descent changes the offset of one class at a time until none improves. This
+        may end in a local optimum, so it runs from 0 and from `starts`. Unless `local`, it also
+        runs from offsets with one larger class (of many samples, if there are no `starts`), and
+        improves the results by opposite changes of two offsets at a time. Of many samples, this
+        searches a part, and improves the best results on all of them. The result is at least as
+        good as 0 and `starts`.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])
-        zero, single = np.zeros(self.k), [(c, None) for c in range(self.k)]
+        single: list[tuple[int, int | None]] = [(c, None) for c in range(self.k)]
+        both = [*combinations(range(self.k), 2), *single]
+        initial = [np.zeros(self.k), *(start - start.mean() for start in starts)]
         at, part = self._sample(_SAMPLE)
-        if starts is not None:
+        if local:
             search = self._descend if part is self else self._improve
-            wide = [zero, *(start - start.mean() for start in starts)]
-            return min((search(scores, one, single) for one in wide), key=_value_of)
-        further = [] if near is None else [near - near.mean()]
-        wide = [zero, *further]
-        if part is self or near is None:
-            wide += list(_STEP * np.eye(self.k))
-        both: list[tuple[int, int | None]] = [*combinations(range(self.k), 2), *single]
-        tried, gain = (len(wide), 0.0) if part is self else (_TRIED, _GAIN)
-        ends = _sort_ends(part._descend(scores[at], one, single, gain) for one in wide)[:tried]
-        ends = _sort_ends(part._descend(scores[at], one, both, gain) for one, _ in ends)
+            return _sort_ends(search(scores, one, single) for one in initial)[0]
+        wide, gain = initial, 0.0 if part is self else _GAIN
+        if part is self or len(initial) == 1:
+            wide = [*initial, *(_STEP * np.eye(self.k))]
+        ends = _sort_ends(part._descend(scores[at], one, single, gain) for one in wide)
         if part is self:
-            return ends[0]
-        if near is None:
-            kept = ends[:_KEPT]
-            ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in kept)
-        offsets = [ends[0][0], *further]
-        values = [self.evaluate((scores + one).argmax(axis=1)) for one in offsets]
-        return self._improve(scores, offsets[values.index(min(values))], both)
+            return _sort_ends(self._descend(scores, one, both) for one, _ in ends)[0]
+        ends = _sort_ends(part._descend(scores[at], one, both, gain) for one, _ in ends[:_TRIED])
+        if len(initial) == 1:
+            ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in ends[:_KEPT])
+        last = [ends[0][0], *initial[1:]]
+        found = _sort_ends(self._improve(scores, one, both) for one in last)[0]
+        at_zero = self.evaluate(scores.argmax(axis=1))
+        return found if found[1] <= at_zero else self._improve(scores, initial[0], both)
 
     def _improve(
         self,
@@ -260,8 +257,9 @@ class Objective:
             width = float(np.quantile(lead, min(_CLOSE / len(lead), 1.0)))
             close, predicted = lead <= width, moved.argmax(axis=1)
             rest = self._select(~close).matrix(predicted[~close]).counts
-            near = replace(self._select(close), rest=rest)
-            found, value = near._descend(scores[close], offset, directions, gain, width)
+            closest = replace(self._select(close), rest=rest)
+            found, _ = closest._descend(scores[close], offset, directions, gain, width)
+            value = self.evaluate((scores + found).argmax(axis=1))  # rounding may change others
             if value < best[1]:
                 best = found, value
             if best[0] is not found or np.ptp(found - offset) < 0.9 * width:
@@ -274,7 +272,7 @@ class Objective:
         return replace(self, codes=self.codes[at], counts=counts)
 
     def _sample(self, size: int) -> tuple[NDArray[np.intp], Objective]:
-        """Return positions of about so many entries, and the objective in which they are all."""
+        """Choose about so many entries, and return them with an objective of all samples."""
         if len(self.codes) < 2 * size:
             return np.arange(len(self.codes)), self
         chosen = []
@@ -437,10 +435,6 @@ def _limit_move(change: Floats, up: int, down: int | None, width: float) -> tupl
         limits += [(by_class[down] - high, by_class[down] - low)]
         limits += [((-width - apart) / 2, (width - apart) / 2)]
     return max(one for one, _ in limits), min(one for _, one in limits)
-
-
-def _value_of(end: tuple[Floats, ObjectiveValue]) -> ObjectiveValue:
-    return end[1]
 
 
 def _sort_ends(

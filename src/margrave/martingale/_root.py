@@ -267,7 +267,10 @@ class RootSearch:
         if program.votes is not None:  # samples at the same end have the same scores
             objective, ends = objective.of_groups(walk.ends)
             own_scores = program.scores(Walk.to(ends))
-        offset = offset + objective.best_offsets(own_scores + offset, starts)[0]
+        offset = (
+            offset
+            + objective.best_offsets(own_scores + offset, starts or (), local=starts is not None)[0]
+        )
         predictions = (scores + offset).argmax(axis=1)
         value = self.objective.evaluate(predictions)
         return ProgramCandidate(program, node_offset, offset, predictions, value)

@@ -215,7 +215,12 @@ class HyperparameterSearch:
     ) -> LogisticCandidate:
         """Give a trained model its best offset."""
         scores, offset = self.score(fitted.solution.w), fitted.hyperparameters.offset
-        offset = offset + self.objective.best_offsets(scores + offset, starts)[0]
+        offset = (
+            offset
+            + self.objective.best_offsets(scores + offset, starts or (), local=starts is not None)[
+                0
+            ]
+        )
         predictions = (scores + offset).argmax(axis=1)
         hyperparameters = replace(fitted.hyperparameters, offset=offset)
         return LogisticCandidate(

@@ -10,7 +10,7 @@ from typing import Any
 from margrave._json import SCHEMA_VERSION
 from margrave._messages import format_count
 from margrave.confusion import Bound, Confusion, Objective, Preference
-from margrave.steer._thresholds import best_decision, best_rejecting_decision
+from margrave.steer._thresholds import best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate
 
 
@@ -89,8 +89,8 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
-    The candidate is that of the reply, where searches begin. Alternatives with equal matrices are
-    listed once.
+    The candidate is that of the reply, and no alternative is farther from what it keeps.
+    Alternatives with equal matrices are listed once.
     """
     if len(preference.bounds) < 2:
         return ()
@@ -98,9 +98,11 @@ def find_alternatives(
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
         prioritized = replace(objective, first=kept, balanced=kept is None)
-        decision = best_decision(prioritized, scores, near=candidate.decision)
+        decision = best_decision(prioritized, scores, candidate.decision)
         if may_reject:
             decision = best_rejecting_decision(prioritized, scores, decision)
+        both = decision, candidate.decision
+        decision = min(both, key=lambda each: evaluate(prioritized, each, scores))
         matrix = objective.matrix(decision.predict(scores))
         misses = list_misses(preference, matrix)
         if misses:  # else the search for the reply has missed it, and it is none

@@ -624,7 +624,8 @@ def _find_offsets(objective: Objective, wanted: Preference, scores: Floats) -> l
                 for bound in wanted.all_bounds
             ]
             tightened = replace(objective, preference=BoundsAndGoal(tuple(bounds), goal))
-            found.append(best_decision(tightened, scores, start=found[-1] if found else None))
+            start = found[-1] if found else None
+            found.append(best_decision(tightened, scores, start, local=start is not None))
     return [one.offset for one in found if isinstance(one, Offsets)]
 
 

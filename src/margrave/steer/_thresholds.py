@@ -109,21 +109,17 @@ def default_decision(k: int) -> Decision:
 
 
 def best_decision(
-    objective: Objective,
-    scores: Floats,
-    start: Decision | None = None,
-    near: Decision | None = None,
+    objective: Objective, scores: Floats, start: Decision | None = None, *, local: bool = False
 ) -> Decision:
     """Find the best decision without rejection, for two classes exactly.
 
-    For more, it is at least as good as `start` or `near`: a local search begins at `start`, a wide
-    one at `near` too.
+    For more, it is at least as good as the offsets of `start`. With `local`, the search changes the
+    offset of one class at a time, from these and from 0 only.
     """
     if objective.k == 2:
         return best_threshold(objective, Tally.of(scores, objective.codes, objective.counts))
-    starts = [start.offset] if isinstance(start, Offsets) else None
-    beside = near.offset if isinstance(near, Offsets) else None
-    return Offsets(objective.best_offsets(scores, starts, beside)[0])
+    starts = [start.offset] if isinstance(start, Offsets) else []
+    return Offsets(objective.best_offsets(scores, starts, local=local)[0])
 
 
 def best_threshold(objective: Objective, tally: Tally) -> Threshold:
@@ -138,12 +134,12 @@ def best_threshold(objective: Objective, tally: Tally) -> Threshold:
 
 
 def best_rejecting_decision(
-    objective: Objective, scores: Floats, near: Decision | None = None
+    objective: Objective, scores: Floats, moved: Decision | None = None
 ) -> Decision:
-    """Find a good decision that may reject; for more classes, with the offsets of `near`."""
+    """Find a good decision that may reject; for more classes, with the offsets of `moved`."""
     if objective.k == 2:
         return _best_band(objective, scores)
-    offset = near.offset if isinstance(near, Offsets) else objective.best_offsets(scores)[0]
+    offset = moved.offset if isinstance(moved, Offsets) else objective.best_offsets(scores)[0]
     return _best_margin(objective, scores, offset)
 
 

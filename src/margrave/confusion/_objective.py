@@ -10,7 +10,7 @@ preference; then those with the fewest errors in total; then those with the fewe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, cycle
 from typing import Any, NamedTuple
@@ -227,15 +227,39 @@ class Objective:
         if part is self or len(initial) == 1:
             wide = [*initial, *(_STEP * np.eye(self.k))]
         ends = _sort_ends(part._descend(scores[at], one, single, gain) for one in wide)
+        tried = ends if part is self else ends[:_TRIED]
+        ends = _sort_ends(part._descend(scores[at], one, both, gain) for one, _ in tried)
+        while ends[0][1].shortfall and not self.balanced and self.first is None:
+            offset, nearest = ends[0]
+            further = part._through_limits(scores[at], offset, both, gain)
+            ends = _sort_ends([*ends, *further])
+            if ends[0][1] == nearest:
+                break
         if part is self:
-            return _sort_ends(self._descend(scores, one, both) for one, _ in ends)[0]
-        ends = _sort_ends(part._descend(scores[at], one, both, gain) for one, _ in ends[:_TRIED])
+            return ends[0]
         if len(initial) == 1:
             ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in ends[:_KEPT])
         last = [ends[0][0], *initial[1:]]
         found = _sort_ends(self._improve(scores, one, both) for one in last)[0]
         at_zero = self.evaluate(scores.argmax(axis=1))
         return found if found[1] <= at_zero else self._improve(scores, initial[0], both)
+
+    def _through_limits(
+        self,
+        scores: Floats,
+        offset: Floats,
+        directions: Sequence[tuple[int, int | None]],
+        gain: float,
+    ) -> Iterator[tuple[Floats, ObjectiveValue]]:
+        """Descend from where each limit is met first, or no limit is missed by much.
+
+        Limits that no single move from `offset` comes nearer to may be met there.
+        """
+        bounds = [bound for bound in self._bounds if not bound.implied]
+        prioritized = [replace(self, first=bound) for bound in bounds]
+        for one in [replace(self, balanced=True), *prioritized] if len(bounds) > 1 else []:
+            there, _ = one._descend(scores, offset, directions, gain)
+            yield self._descend(scores, there, directions, gain)
 
     def _improve(
         self,

@@ -352,6 +352,22 @@ def test_offsets_are_as_good_as_those_that_a_search_starts_from(text, seed, n):
             assert found <= min(map(value_at, [np.zeros(4), *starts]))
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("one", "other"), [(85, 50), (90, 70)])
+def test_no_offsets_of_a_grid_are_nearer_to_limits_that_are_not_met(seed, one, other):
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(3, 400, p=[0.7, 0.2, 0.1])
+    centres = np.array([[0, 0], [1.5, 0], [0.9, 1.2]])
+    points = centres[codes] + rng.normal(size=(400, 2))
+    scores = -((points[:, None] - centres) ** 2).sum(axis=2) / 2
+    wanted = Preference(f"recall(2) >= {one}%, recall(1) >= {other}%")
+    objective = Objective(wanted, codes, (0, 1, 2))
+    _, value = objective.best_offsets(scores)
+    steps = np.linspace(-5, 5, 51)
+    _, shortfall, *_ = best_of(objective, scores, [(0, a, b) for a in steps for b in steps])
+    assert value.shortfall <= shortfall
+
+
 @pytest.mark.parametrize(
     ("seed", "words"),
     [

@@ -326,3 +326,21 @@ def test_requests_that_overlap_each_hang_where_they_were_asked(dialog, with_stra
 )
 def test_what_may_reject(text, may):
     assert Preference(text).allows_rejecting == may
+
+
+def test_a_decision_is_that_of_the_candidate_even_if_others_no_longer_exist():
+    class Shifted:
+        name, slow, rejects = "shifted", False, False
+
+        def candidates(self, request):
+            start = request.known[0]
+            for shift in range(20):
+                decision = request.decide(
+                    Candidate("x", None, start.scores + shift, start.decision)
+                )
+                assert decision == best_decision(request.objective, start.scores + shift)
+            yield start
+
+    X, y = make_classification(200, random_state=0)
+    dialog = Dialog(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    assert dialog.prefer("fp <= 90%", strategies=[Shifted()]).met

@@ -20,7 +20,7 @@ So it may have to be clearly better than the first (`margrave.confusion.Objectiv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -165,7 +165,7 @@ class RootSearch:
         if value.shortfall == 0:
             same = ProgramCandidate(program, no_offset, self.end_offset, before, value)
             return same, SearchResult.unchanged(before)
-        first = self.best = self._make_candidate(program, no_offset, walk, starts=None)
+        first = self.best = self._make_candidate(program, no_offset, walk, local=False)
         pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
         span = float(np.ptp(pull))  # 0 but for rounding if the request has no direction
         self.direction = pull / span if span > _MIN_PULL else np.zeros_like(pull)  # spans 1
@@ -259,7 +259,7 @@ class RootSearch:
         program: ScoredProgram,
         node_offset: Floats,
         walk: Walk,
-        starts: Iterable[Floats] | None = (),
+        local: bool = True,
     ) -> ProgramCandidate:
         """Give a program with an offset at its nodes the best offset at its end."""
         scores, offset, objective = program.scores(walk), self.end_offset, self.objective
@@ -267,10 +267,8 @@ class RootSearch:
         if program.votes is not None:  # samples at the same end have the same scores
             objective, ends = objective.of_groups(walk.ends)
             own_scores = program.scores(Walk.to(ends))
-        offset = (
-            offset
-            + objective.best_offsets(own_scores + offset, starts or (), local=starts is not None)[0]
-        )
+        change, _ = objective.best_offsets(own_scores + offset, local=local)
+        offset = offset + change
         predictions = (scores + offset).argmax(axis=1)
         value = self.objective.evaluate(predictions)
         return ProgramCandidate(program, node_offset, offset, predictions, value)

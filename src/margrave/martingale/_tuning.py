@@ -198,7 +198,7 @@ class HyperparameterSearch:
         value = self.objective.evaluate(before)
         if value.shortfall == 0:
             return LogisticCandidate(self.start, before, value), SearchResult.unchanged(before)
-        self.first = self.best = self.make_candidate(self.start, starts=None)
+        self.first = self.best = self.make_candidate(self.start, local=False)
         perfect = self.first.value.shortfall == self.first.value.errors == 0
         if self.max_models and not perfect:
             self.targets = target_states(self.objective, scores)
@@ -211,16 +211,12 @@ class HyperparameterSearch:
         return self.best, result
 
     def make_candidate(
-        self, fitted: FittedProblem, starts: Iterable[Floats] | None = ()
+        self, fitted: FittedProblem, starts: Iterable[Floats] = (), *, local: bool = True
     ) -> LogisticCandidate:
         """Give a trained model its best offset."""
         scores, offset = self.score(fitted.solution.w), fitted.hyperparameters.offset
-        offset = (
-            offset
-            + self.objective.best_offsets(scores + offset, starts or (), local=starts is not None)[
-                0
-            ]
-        )
+        change, _ = self.objective.best_offsets(scores + offset, starts, local=local)
+        offset = offset + change
         predictions = (scores + offset).argmax(axis=1)
         hyperparameters = replace(fitted.hyperparameters, offset=offset)
         return LogisticCandidate(

@@ -89,8 +89,8 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
-    The candidate is that of the reply, and no alternative is farther from what it keeps.
-    Alternatives with equal matrices are listed once.
+    The candidate is that of the reply. An alternative is at least as near as this to the limit that
+    it keeps. Alternatives with equal matrices are listed once.
     """
     if len(preference.bounds) < 2:
         return ()

@@ -74,6 +74,22 @@ class TestAlternatives:
         for alternative in reply.alternatives:
             assert dialog.prefer(alternative.preference, at=0).met
 
+    def test_of_many_missed_limits_few_are_kept(self):
+        """Those that the reply misses by most; nobody reads one for each cell of a matrix."""
+        dialog = many_classes()
+        cells = [(a, b) for a in range(4) for b in range(4) if a != b]
+        counts = dialog.confusion.counts
+        reply = dialog.prefer(*(f"errors({a} -> {b}) <= {counts[a, b] // 2}" for a, b in cells))
+        misses = [-bound.slack(reply.after) for bound in reply.preference.bounds]
+        assert sum(miss > 0 for miss in misses) > 3
+        kept = [-one.kept.slack(reply.after) for one in reply.alternatives if one.kept]
+        assert len(kept) <= 4
+        assert sorted(filter(None, (max(miss, 0) for miss in kept))) == sorted(misses)[-3:]
+        assert all(
+            one.kept is None or one.kept.slack(one.confusion) >= one.kept.slack(reply.after)
+            for one in reply.alternatives
+        )
+
     def test_a_single_limit_or_a_met_one_has_none(self):
         dialog = two_classes()
         assert dialog.prefer("fp <= 10").alternatives == ()

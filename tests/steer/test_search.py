@@ -328,7 +328,9 @@ def test_what_may_reject(text, may):
     assert Preference(text).allows_rejecting == may
 
 
-def test_a_decision_is_that_of_the_candidate_even_if_others_no_longer_exist():
+def test_each_candidate_gets_its_own_decision():
+    """Also temporary ones, which may be at the same address in memory one after another."""
+
     class Shifted:
         name, slow, rejects = "shifted", False, False
 

@@ -10,7 +10,7 @@ preference; then those with the fewest errors in total; then those with the fewe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, cycle
 from typing import Any, NamedTuple
@@ -210,7 +210,8 @@ class Objective:
         more, coordinate descent changes the offset of one class at a time until none improves. This
         may end in a local optimum, so it runs from 0 and from `starts`. Unless `local`, it also
         runs from offsets with one larger class (of many samples, if there are no `starts`), and
-        improves the results by opposite changes of two offsets at a time. Of many samples, this
+        improves the results by opposite changes of two offsets at a time. While limits are missed,
+        it searches on from where the one that is missed by most has priority. Of many samples, this
         searches a part, and improves the best results on all of them. The result is at least as
         good as 0 and `starts`.
         """
@@ -229,37 +230,43 @@ class Objective:
         ends = _sort_ends(part._descend(scores[at], one, single, gain) for one in wide)
         tried = ends if part is self else ends[:_TRIED]
         ends = _sort_ends(part._descend(scores[at], one, both, gain) for one, _ in tried)
-        while ends[0][1].shortfall and not self.balanced and self.first is None:
-            offset, nearest = ends[0]
-            further = part._through_limits(scores[at], offset, both, gain)
-            ends = _sort_ends([*ends, *further])
-            if ends[0][1] == nearest:
-                break
+        ends = part._approach_limits(Objective._descend, scores[at], ends, both, gain)
         if part is self:
             return ends[0]
+        met = not ends[0][1].shortfall
         if len(initial) == 1:
             ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in ends[:_KEPT])
         last = [ends[0][0], *initial[1:]]
-        found = _sort_ends(self._improve(scores, one, both) for one in last)[0]
+        ends = _sort_ends(self._improve(scores, one, both) for one in last)
+        if met:  # by the part, so all samples miss them by little
+            ends = self._approach_limits(Objective._improve, scores, ends, both)
+        found = ends[0]
         at_zero = self.evaluate(scores.argmax(axis=1))
         return found if found[1] <= at_zero else self._improve(scores, initial[0], both)
 
-    def _through_limits(
+    def _approach_limits(
         self,
+        search: Callable[..., tuple[Floats, ObjectiveValue]],
         scores: Floats,
-        offset: Floats,
+        ends: list[tuple[Floats, ObjectiveValue]],
         directions: Sequence[tuple[int, int | None]],
-        gain: float,
-    ) -> Iterator[tuple[Floats, ObjectiveValue]]:
-        """Descend from where each limit is met first, or no limit is missed by much.
+        gain: float = 0.0,
+    ) -> list[tuple[Floats, ObjectiveValue]]:
+        """Search on from the best result while limits are missed and the shortfall decreases.
 
-        Limits that no single move from `offset` comes nearer to may be met there.
+        Each time, the limit that is missed by most gets priority, and then loses it again: limits
+        may be met there that no single move from the result comes nearer to. An objective that
+        gives priority anyway, as those of alternatives do, is left as it is.
         """
-        bounds = [bound for bound in self._bounds if not bound.implied]
-        prioritized = [replace(self, first=bound) for bound in bounds]
-        for one in [replace(self, balanced=True), *prioritized] if len(bounds) > 1 else []:
-            there, _ = one._descend(scores, offset, directions, gain)
-            yield self._descend(scores, there, directions, gain)
+        shortfall = np.inf
+        several = len(self._bounds) > 1 and self.first is None and not self.balanced
+        while several and 0 < ends[0][1].shortfall < shortfall:
+            offset, (_, shortfall, *_) = ends[0]
+            matrix = self.matrix((scores + offset).argmax(axis=1))
+            worst = min(self._bounds, key=lambda bound: bound.slack(matrix))
+            there, _ = search(replace(self, first=worst), scores, offset, directions, gain)
+            ends = _sort_ends([*ends, search(self, scores, there, directions, gain)])
+        return ends
 
     def _improve(
         self,

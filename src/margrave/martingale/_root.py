@@ -259,6 +259,7 @@ class RootSearch:
         program: ScoredProgram,
         node_offset: Floats,
         walk: Walk,
+        *,
         local: bool = True,
     ) -> ProgramCandidate:
         """Give a program with an offset at its nodes the best offset at its end."""

@@ -13,6 +13,8 @@ from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._thresholds import best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate
 
+_KEPT = 3  # so many of the limits that the reply misses have an alternative
+
 
 @dataclass(frozen=True)
 class Alternative:
@@ -89,20 +91,28 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
-    The candidate is that of the reply. An alternative is at least as near as this to the limit that
-    it keeps. Alternatives with equal matrices are listed once.
+    The candidate is that of the reply, which is nearest to all limits, so it is also what keeps the
+    limits that it meets. Of the others, only some that it misses by most are kept in turn. No
+    alternative misses the limit that it keeps by more than the reply does, and the middle misses
+    none by more than the reply's largest miss. Alternatives with equal matrices are listed once.
     """
     if len(preference.bounds) < 2:
         return ()
     scores = candidate.scores
+    missed = dict(list_misses(preference, objective.matrix(candidate.predictions)))
+    searched = sorted(missed, key=missed.__getitem__, reverse=True)[:_KEPT]
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
-        prioritized = replace(objective, first=kept, balanced=kept is None)
-        decision = best_decision(prioritized, scores, candidate.decision)
-        if may_reject:
-            decision = best_rejecting_decision(prioritized, scores, decision)
-        both = decision, candidate.decision
-        decision = min(both, key=lambda each: evaluate(prioritized, each, scores))
+        decision = candidate.decision
+        if kept is None or kept in searched:
+            prioritized = replace(objective, first=kept, balanced=kept is None)
+            decision = best_decision(prioritized, scores, decision)
+            if may_reject:
+                decision = best_rejecting_decision(prioritized, scores, decision)
+            both = decision, candidate.decision
+            decision = min(both, key=lambda each: evaluate(prioritized, each, scores))
+        elif kept in missed:
+            continue
         matrix = objective.matrix(decision.predict(scores))
         misses = list_misses(preference, matrix)
         if misses:  # else the search for the reply has missed it, and it is none

@@ -361,10 +361,8 @@ def overlapping(n, seed):
     return codes, -((points[:, None] - centres) ** 2).sum(axis=2) / 2, rng
 
 
-# With these numbers, no single move from the results of all starts improves them.
-
-
 def test_no_offsets_of_a_grid_are_nearer_to_limits_that_are_not_met():
+    """With this seed, no single move from the results of all starts comes as near."""
     codes, scores, _ = overlapping(400, seed=1)
     objective = Objective(Preference("recall(2) >= 90%, recall(1) >= 70%"), codes, (0, 1, 2))
     _, value = objective.best_offsets(scores)
@@ -377,6 +375,7 @@ def test_no_offsets_of_a_grid_are_nearer_to_limits_that_are_not_met():
     ("n", "seed"), [(400, 14), (400, 73), (400, 134), (6000, 38), (6000, 78), (6000, 144)]
 )
 def test_limits_that_some_offsets_meet_are_met(n, seed):
+    """With these seeds, no single move from the results of all starts meets them."""
     codes, scores, rng = overlapping(n, seed)
     reached = Confusion.of(codes, (scores + rng.normal(size=3)).argmax(axis=1), classes=(0, 1, 2))
     limits = [f"errors({a} -> {b}) <= {reached.counts[a, b]}" for a, b in [(0, 1), (1, 2), (2, 0)]]

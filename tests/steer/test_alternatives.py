@@ -80,15 +80,27 @@ class TestAlternatives:
         cells = [(a, b) for a in range(4) for b in range(4) if a != b]
         counts = dialog.confusion.counts
         reply = dialog.prefer(*(f"errors({a} -> {b}) <= {counts[a, b] // 2}" for a, b in cells))
-        misses = [-bound.slack(reply.after) for bound in reply.preference.bounds]
-        assert sum(miss > 0 for miss in misses) > 3
-        kept = [-one.kept.slack(reply.after) for one in reply.alternatives if one.kept]
-        assert len(kept) <= 4
-        assert sorted(filter(None, (max(miss, 0) for miss in kept))) == sorted(misses)[-3:]
-        assert all(
-            one.kept is None or one.kept.slack(one.confusion) >= one.kept.slack(reply.after)
-            for one in reply.alternatives
-        )
+        misses = {bound: -bound.slack(reply.after) for bound in reply.preference.bounds}
+        assert sum(miss > 0 for miss in misses.values()) > 3
+        assert any(miss <= 0 for miss in misses.values())
+        first, *others, middle = reply.alternatives
+        third = sorted(misses.values())[-3]
+        assert 1 <= len(others) <= 3
+        for one in others:
+            assert misses[one.kept] >= third
+            assert -one.kept.slack(one.confusion) <= misses[one.kept]
+        assert misses[first.kept] <= 0
+        assert first.confusion == reply.after
+        assert max(amount for _, amount in middle.misses) <= max(misses.values())
+
+    def test_limits_that_follow_from_others_take_no_place(self):
+        """A limit on the rejected samples of a class limits those of all other classes."""
+        limits = [f"{word}({c}) <= {min(c, 1)}" for c in range(3) for word in ("fn", "fp")]
+        reply = many_classes(3).prefer("rejected(0) <= 30", *limits)
+        slacks = {bound: bound.slack(reply.after) for bound in reply.preference.all_bounds}
+        assert any(bound.implied for bound in sorted(slacks, key=slacks.__getitem__)[:3])
+        kept = [one.kept for one in reply.alternatives if one.kept]
+        assert sum(slacks[bound] < 0 for bound in kept) == 3
 
     def test_a_single_limit_or_a_met_one_has_none(self):
         dialog = two_classes()

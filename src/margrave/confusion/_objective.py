@@ -210,10 +210,10 @@ class Objective:
         more, coordinate descent changes the offset of one class at a time until none improves. This
         may end in a local optimum, so it runs from 0 and from `starts`. Unless `local`, it also
         runs from offsets with one larger class (of many samples, if there are no `starts`), and
-        improves the results by opposite changes of two offsets at a time. While limits are missed,
-        it searches on from where the one that is missed by most has priority. Of many samples, this
-        searches a part, and improves the best results on all of them. The result is at least as
-        good as 0 and `starts`.
+        improves the results by opposite changes of two offsets at a time; if limits are missed, it
+        searches on with priority for the one that is missed by most. Of many samples, this searches
+        a part, and improves the best results on all of them (with such a priority only if the part
+        meets the limits). The result is at least as good as 0 and `starts`.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])
@@ -233,12 +233,12 @@ class Objective:
         ends = part._approach_limits(Objective._descend, scores[at], ends, both, gain)
         if part is self:
             return ends[0]
-        met = not ends[0][1].shortfall
+        part_meets_limits = not ends[0][1].shortfall
         if len(initial) == 1:
             ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in ends[:_KEPT])
         last = [ends[0][0], *initial[1:]]
         ends = _sort_ends(self._improve(scores, one, both) for one in last)
-        if met:  # by the part, so all samples miss them by little
+        if part_meets_limits:  # so all samples miss them by little, if at all
             ends = self._approach_limits(Objective._improve, scores, ends, both)
         found = ends[0]
         at_zero = self.evaluate(scores.argmax(axis=1))
@@ -255,15 +255,18 @@ class Objective:
         """Search on from the best result while limits are missed and the shortfall decreases.
 
         Each time, the limit that is missed by most gets priority, and then loses it again: limits
-        may be met there that no single move from the result comes nearer to. An objective that
-        gives priority anyway, as those of alternatives do, is left as it is.
+        may be met there that no single move from the result comes nearer to. The others are not
+        tried, since a matrix may have a limit in each cell. An objective that gives priority
+        anyway, as those of alternatives do, is left as it is.
         """
+        bounds = [bound for bound in self._bounds if not bound.implied]
+        if len(bounds) < 2 or self.first is not None or self.balanced:
+            return ends
         shortfall = np.inf
-        several = len(self._bounds) > 1 and self.first is None and not self.balanced
-        while several and 0 < ends[0][1].shortfall < shortfall:
+        while 0 < ends[0][1].shortfall < shortfall:
             offset, (_, shortfall, *_) = ends[0]
             matrix = self.matrix((scores + offset).argmax(axis=1))
-            worst = min(self._bounds, key=lambda bound: bound.slack(matrix))
+            worst = min(bounds, key=lambda bound: bound.slack(matrix))
             there, _ = search(replace(self, first=worst), scores, offset, directions, gain)
             ends = _sort_ends([*ends, search(self, scores, there, directions, gain)])
         return ends

@@ -13,7 +13,7 @@ from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._thresholds import best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate
 
-_KEPT = 3  # so many of the limits that the reply misses have an alternative
+_KEPT = 3  # so many of the limits that the reply misses have an alternative each
 
 
 @dataclass(frozen=True)
@@ -91,28 +91,29 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
-    The candidate is that of the reply, which is nearest to all limits, so it is also what keeps the
-    limits that it meets. Of the others, only some that it misses by most are kept in turn. No
-    alternative misses the limit that it keeps by more than the reply does, and the middle misses
+    The candidate is that of the reply, the nearest to all limits that was found, so it also keeps
+    the limits that it meets. Of those that it misses, some that it misses by most are kept in turn.
+    No alternative misses the limit that it keeps by more than the reply does, and the middle misses
     none by more than the reply's largest miss. Alternatives with equal matrices are listed once.
     """
     if len(preference.bounds) < 2:
         return ()
     scores = candidate.scores
-    missed = dict(list_misses(preference, objective.matrix(candidate.predictions)))
-    searched = sorted(missed, key=missed.__getitem__, reverse=True)[:_KEPT]
+    after = objective.matrix(candidate.predictions)
+    slacks = {bound: bound.slack(after) for bound in preference.bounds}
+    missed = sorted((bound for bound in slacks if slacks[bound] < 0), key=slacks.__getitem__)
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
+        if kept in missed[_KEPT:]:
+            continue
         decision = candidate.decision
-        if kept is None or kept in searched:
+        if kept is None or kept in missed:
             prioritized = replace(objective, first=kept, balanced=kept is None)
             decision = best_decision(prioritized, scores, decision)
             if may_reject:
                 decision = best_rejecting_decision(prioritized, scores, decision)
             both = decision, candidate.decision
             decision = min(both, key=lambda each: evaluate(prioritized, each, scores))
-        elif kept in missed:
-            continue
         matrix = objective.matrix(decision.predict(scores))
         misses = list_misses(preference, matrix)
         if misses:  # else the search for the reply has missed it, and it is none

@@ -47,9 +47,10 @@ class Reply:
     levels : int
         For the strategy "grow", the number of levels that were added.
     alternatives : tuple of Alternative
-        If two or more limits cannot be met together: one alternative that keeps each limit (of
-        those that the reply misses, the three that it misses by most), and the middle between them.
-        Empty if the preference is met, or may be met by a better reply.
+        If two or more limits cannot be met together: this reply itself, which keeps the limits that
+        it meets; one alternative that keeps each limit that it misses, at most the three that it
+        misses by most; and the middle. Empty if the preference is met, or may be met by a better
+        reply.
     candidate : Candidate
         The scores of the tuning set and the decision on them.
 

@@ -91,6 +91,7 @@ class TestAlternatives:
             assert -one.kept.slack(one.confusion) <= misses[one.kept]
         assert misses[first.kept] <= 0
         assert first.confusion == reply.after
+        assert reply.after not in [one.confusion for one in (*others, middle)]
         assert max(amount for _, amount in middle.misses) <= max(misses.values())
 
     def test_limits_that_follow_from_others_take_no_place(self):

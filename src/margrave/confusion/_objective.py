@@ -210,10 +210,10 @@ class Objective:
         more, coordinate descent changes the offset of one class at a time until none improves. This
         may end in a local optimum, so it runs from 0 and from `starts`. Unless `local`, it also
         runs from offsets with one larger class (of many samples, if there are no `starts`), and
-        improves the results by opposite changes of two offsets at a time; if limits are missed, it
-        searches on with priority for the one that is missed by most. Of many samples, this searches
-        a part, and improves the best results on all of them (with such a priority only if the part
-        meets the limits). The result is at least as good as 0 and `starts`.
+        improves the results by opposite changes of two offsets at a time; if one of several limits
+        is missed, it searches on with priority for the one that is missed by most. Of many samples,
+        this searches a part, and improves the best results on all of them (with such a priority
+        only if the part meets the limits). The result is at least as good as 0 and `starts`.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])
@@ -238,7 +238,7 @@ class Objective:
             ends = _sort_ends(self._improve(scores, one, both, gain) for one, _ in ends[:_KEPT])
         last = [ends[0][0], *initial[1:]]
         ends = _sort_ends(self._improve(scores, one, both) for one in last)
-        if part_meets_limits:  # so all samples miss them by little, if at all
+        if part_meets_limits:  # so all samples probably miss them by little, if at all
             ends = self._approach_limits(Objective._improve, scores, ends, both)
         found = ends[0]
         at_zero = self.evaluate(scores.argmax(axis=1))
@@ -259,7 +259,7 @@ class Objective:
         tried, since a matrix may have a limit in each cell. An objective that gives priority
         anyway, as those of alternatives do, is left as it is.
         """
-        bounds = [bound for bound in self._bounds if not bound.implied]
+        bounds = [bound for bound in self._bounds if bound.word != "rejected"]
         if len(bounds) < 2 or self.first is not None or self.balanced:
             return ends
         shortfall = np.inf

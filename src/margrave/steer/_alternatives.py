@@ -23,8 +23,8 @@ class Alternative:
     Attributes
     ----------
     kept : Bound or None
-        The limit that has priority; None for the middle, where no limit is missed by more samples
-        than necessary.
+        The limit that has priority, or the first that the reply meets if this is the reply's own
+        matrix; None for the middle, where no limit is missed by more samples than necessary.
     preference : Preference or None
         The limits, loosened to what this matrix reaches: ``dialog.prefer(alternative.preference)``
         takes the alternative. None if no limit is left.
@@ -101,7 +101,8 @@ def find_alternatives(
     scores = candidate.scores
     after = objective.matrix(candidate.predictions)
     slacks = {bound: bound.slack(after) for bound in preference.bounds}
-    missed = sorted((bound for bound in slacks if slacks[bound] < 0), key=slacks.__getitem__)
+    met = [bound for bound in slacks if slacks[bound] >= 0]
+    missed = sorted((bound for bound in slacks if bound not in met), key=slacks.__getitem__)
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
         if kept in missed[_KEPT:]:
@@ -117,8 +118,9 @@ def find_alternatives(
         matrix = objective.matrix(decision.predict(scores))
         misses = list_misses(preference, matrix)
         if misses:  # else the search for the reply has missed it, and it is none
+            first = met[0] if met and matrix == after else kept
             loosened = loosen(preference, matrix)
-            alternatives.setdefault(matrix, Alternative(kept, loosened, matrix, misses))
+            alternatives.setdefault(matrix, Alternative(first, loosened, matrix, misses))
     return tuple(alternatives.values())
 
 

@@ -47,10 +47,10 @@ class Reply:
     levels : int
         For the strategy "grow", the number of levels that were added.
     alternatives : tuple of Alternative
-        If two or more limits cannot be met together: this reply itself, which keeps the limits that
-        it meets; one alternative that keeps each limit that it misses, at most the three that it
-        misses by most; and the middle. Empty if the preference is met, or may be met by a better
-        reply.
+        If two or more limits cannot be met together: this reply itself, if it meets one of them;
+        for each limit that it misses (at most the three that it misses by most), what keeps that
+        limit or is nearest to it; and the middle. Equal matrices are listed once. Empty if the
+        preference is met, or may be met by a better reply.
     candidate : Candidate
         The scores of the tuning set and the decision on them.
 

@@ -212,8 +212,9 @@ class Objective:
         runs from offsets with one larger class (of many samples, if there are no `starts`), and
         improves the results by opposite changes of two offsets at a time; if one of several limits
         is missed, it searches on with priority for the one that is missed by most. Of many samples,
-        this searches a part, and improves the best results on all of them (with such a priority
-        only if the part meets the limits). The result is at least as good as 0 and `starts`.
+        this searches a part, and improves the best results on all of them; there it searches on
+        with priority only if the part meets the limits. The result is at least as good as 0 and
+        `starts`.
         """
         if self.k == 2:
             return self._descend(scores, np.zeros(2), [(1, None)])
@@ -256,8 +257,9 @@ class Objective:
 
         Each time, the limit that is missed by most gets priority, and then loses it again: limits
         may be met there that no single move from the result comes nearer to. The others are not
-        tried, since a matrix may have a limit in each cell. An objective that gives priority
-        anyway, as those of alternatives do, is left as it is.
+        tried, since a matrix may have a limit in each cell; nor are those on rejections, as no
+        offset rejects anything. An objective that gives priority anyway, as those of alternatives
+        do, is left as it is.
         """
         bounds = [bound for bound in self._bounds if bound.word != "rejected"]
         if len(bounds) < 2 or self.first is not None or self.balanced:
@@ -267,6 +269,8 @@ class Objective:
             offset, (_, shortfall, *_) = ends[0]
             matrix = self.matrix((scores + offset).argmax(axis=1))
             worst = min(bounds, key=lambda bound: bound.slack(matrix))
+            if worst.slack(matrix) >= 0:
+                break
             there, _ = search(replace(self, first=worst), scores, offset, directions, gain)
             ends = _sort_ends([*ends, search(self, scores, there, directions, gain)])
         return ends

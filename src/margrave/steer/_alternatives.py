@@ -13,7 +13,7 @@ from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._thresholds import best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate
 
-_KEPT = 3  # so many of the limits that the reply misses have an alternative each
+_MOST_MISSED = 3  # so many of the limits that the reply misses have an alternative each
 
 
 @dataclass(frozen=True)
@@ -89,26 +89,24 @@ class Alternative:
 def find_alternatives(
     objective: Objective, preference: Preference, candidate: Candidate, may_reject: bool
 ) -> tuple[Alternative, ...]:
-    """Find what keeps each limit in turn, and the middle; none for a single limit.
+    """Find what keeps each of the limits that are missed by most, and the middle.
 
-    The candidate is that of the reply, the nearest to all limits that was found, so it also keeps
-    the limits that it meets. Of those that it misses, some that it misses by most are kept in turn.
-    No alternative misses the limit that it keeps by more than the reply does, and the middle misses
-    none by more than the reply's largest miss. Alternatives with equal matrices are listed once.
+    The candidate is that of the reply, the nearest to all limits that was found: it comes first,
+    for all limits that it meets. No alternative misses the limit that it keeps by more than the
+    reply does, and the middle misses none by more than the reply's largest miss. Equal matrices are
+    listed once. A single limit has no alternatives.
     """
     if len(preference.bounds) < 2:
         return ()
     scores = candidate.scores
     after = objective.matrix(candidate.predictions)
     slacks = {bound: bound.slack(after) for bound in preference.bounds}
-    met = [bound for bound in slacks if slacks[bound] >= 0]
-    missed = sorted((bound for bound in slacks if bound not in met), key=slacks.__getitem__)
+    met = [bound for bound, slack in slacks.items() if slack >= 0]
+    missed = sorted((bound for bound in slacks if slacks[bound] < 0), key=slacks.__getitem__)
     alternatives: dict[Confusion, Alternative] = {}
-    for kept in (*preference.bounds, None):
-        if kept in missed[_KEPT:]:
-            continue
+    for kept in (*met[:1], *missed[:_MOST_MISSED], None):
         decision = candidate.decision
-        if kept is None or kept in missed:
+        if kept not in met:
             prioritized = replace(objective, first=kept, balanced=kept is None)
             decision = best_decision(prioritized, scores, decision)
             if may_reject:
@@ -117,10 +115,9 @@ def find_alternatives(
             decision = min(both, key=lambda each: evaluate(prioritized, each, scores))
         matrix = objective.matrix(decision.predict(scores))
         misses = list_misses(preference, matrix)
-        if misses:  # else the search for the reply has missed it, and it is none
-            first = met[0] if met and matrix == after else kept
+        if misses and matrix not in alternatives:  # without misses, the reply is not the nearest
             loosened = loosen(preference, matrix)
-            alternatives.setdefault(matrix, Alternative(first, loosened, matrix, misses))
+            alternatives[matrix] = Alternative(kept, loosened, matrix, misses)
     return tuple(alternatives.values())
 
 

@@ -91,10 +91,10 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """Find what keeps each of the limits that are missed by most, and the middle.
 
-    The candidate is that of the reply, the nearest to all limits that was found: it comes first,
-    for all limits that it meets. No alternative misses the limit that it keeps by more than the
-    reply does, and the middle misses none by more than the reply's largest miss. Equal matrices are
-    listed once. A single limit has no alternatives.
+    The candidate is that of the reply, the nearest to all limits that was found, so it stands for
+    all limits that it meets. No alternative misses the limit that it keeps by more than the reply
+    does, and the middle misses none by more than the reply's largest miss. Equal matrices are
+    listed once, in the order of the limits. A single limit has no alternatives.
     """
     if len(preference.bounds) < 2:
         return ()
@@ -118,7 +118,8 @@ def find_alternatives(
         if misses and matrix not in alternatives:  # without misses, the reply is not the nearest
             loosened = loosen(preference, matrix)
             alternatives[matrix] = Alternative(kept, loosened, matrix, misses)
-    return tuple(alternatives.values())
+    order = [*preference.bounds, None]
+    return tuple(sorted(alternatives.values(), key=lambda one: order.index(one.kept)))
 
 
 def list_misses(preference: Preference, matrix: Confusion) -> tuple[tuple[Bound, float], ...]:

@@ -18,6 +18,8 @@ from margrave import Confusion, Preference
 from margrave.confusion import PreferenceError
 from margrave.steer import Dialog
 
+pytestmark = pytest.mark.core
+
 # A table of claims, few of them frauds
 
 CLASSES = ["fair", "fraud"]

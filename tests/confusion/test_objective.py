@@ -383,6 +383,16 @@ def test_limits_that_some_offsets_meet_are_met(n, seed):
     assert objective.best_offsets(scores)[1].shortfall == 0
 
 
+@pytest.mark.parametrize("seed", [46, 83, 197])
+def test_limits_are_met_beside_one_that_no_offsets_meet(seed):
+    """No offsets reject a sample, so that limit must not get priority."""
+    codes, scores, rng = overlapping(400, seed)
+    reached = Confusion.of(codes, (scores + rng.normal(size=3)).argmax(axis=1), classes=(0, 1, 2))
+    limits = [f"errors({a} -> {b}) <= {reached.counts[a, b]}" for a, b in [(0, 1), (1, 2), (2, 0)]]
+    objective = Objective(Preference(", ".join([*limits, "rejected >= 50"])), codes, (0, 1, 2))
+    assert objective.best_offsets(scores)[1].shortfall == 50
+
+
 @pytest.mark.parametrize(
     ("seed", "words"),
     [

@@ -269,8 +269,6 @@ class Objective:
             offset, (_, shortfall, *_) = ends[0]
             matrix = self.matrix((scores + offset).argmax(axis=1))
             worst = min(bounds, key=lambda bound: bound.slack(matrix))
-            if worst.slack(matrix) >= 0:
-                break
             there, _ = search(replace(self, first=worst), scores, offset, directions, gain)
             ends = _sort_ends([*ends, search(self, scores, there, directions, gain)])
         return ends

@@ -46,6 +46,18 @@ def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
     return [X[i] for i in at] if isinstance(X, list | tuple) else _as_sliceable(X)[at]
 
 
+def concatenate_rows(first: Any, second: Any) -> Any:
+    """Join the rows of two tables; None if their columns or their kinds differ."""
+    if hasattr(first, "iloc") and hasattr(second, "iloc"):
+        import pandas
+
+        return pandas.concat([first, second]) if list(first) == list(second) else None
+    if any(hasattr(one, "iloc") or hasattr(one, "tocsr") for one in (first, second)):
+        return None
+    first, second = np.asarray(first), np.asarray(second)
+    return np.concatenate([first, second]) if first.shape[1:] == second.shape[1:] else None
+
+
 def lazy_rows(X: Any) -> TypeError:
     """Make the error that X is a lazy data frame."""
     return TypeError(

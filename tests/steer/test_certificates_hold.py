@@ -535,19 +535,7 @@ class TestTables:
 
         self.check("fp <= 10%", draw, certify=0.4, tune=0.4)
 
-    @pytest.mark.parametrize(
-        "numbered",
-        [
-            False,
-            pytest.param(
-                True,
-                marks=pytest.mark.xfail(
-                    raises=AssertionError,
-                    reason="copies are looked for with columns that the members ignore",
-                ),
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("numbered", [False, True])
     def test_copies_that_may_differ_in_a_column_that_the_member_ignores(self, numbered):
         def draw(rng):
             X, y = rows(300, rng)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,14 +14,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from margrave import ParameterError
 from margrave.steer import (
     Dialog,
-    DuplicatesWarning,
     GuaranteeError,
-    Ledger,
     SplitError,
     SteeredClassifier,
 )
 from margrave.steer._row_hashes import (
-    RowHashes,
     UsedRows,
     hash_rows,
     random_keys,
@@ -246,28 +242,6 @@ class TestSplit:
             assert re.search(r"\b300\b", text)
 
 
-class TestNearCopies:
-    def test_a_warning_counts_them(self):
-        X, y = draw(400)
-        X = np.concatenate([X, X[:100] * (1 + 1e-12)])
-        y = np.concatenate([y, y[:100]])
-        with pytest.warns(DuplicatesWarning, match=r"\b\d\d\b|\b100\b"):
-            dialog = Dialog.from_data(X, y, committee=GaussianNB(), random_state=0)
-        assert dialog.sizes.copies == 0
-        assert 95 <= dialog.sizes.near_copies <= 100
-        dialog.prefer("fp <= 50%")
-        assert any(
-            str(dialog.sizes.near_copies) in note for note in dialog.accept().certificate_.notes
-        )
-
-    @pytest.mark.parametrize("columns", [1, 3])
-    def test_chance_gets_no_warning(self, columns):
-        X, y = draw(5000, columns=columns)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", DuplicatesWarning)
-            assert Dialog.from_data(X, y, committee=GaussianNB()).sizes.near_copies == 0
-
-
 class TestOwnCertificationSet:
     X, Y = draw(800)
 
@@ -330,18 +304,13 @@ class TestOwnCertificationSet:
             Dialog.from_data(X, y, committee=GaussianNB(), certify=(change(X), y))
         assert refused.value.code == "used_samples"
 
-    def test_copies_in_it_are_noted_and_near_copies_warn(self):
+    def test_copies_in_it_are_noted(self):
         dialog = Dialog.from_data(
             self.X[:600], self.Y[:600], committee=GaussianNB(), certify=None, random_state=0
         )
         dialog.prefer("fp <= 50%")
         X, y = np.repeat(self.X[600:], 2, axis=0), np.repeat(self.Y[600:], 2)
         assert any("200" in note for note in dialog.accept(X, y).certificate_.notes)
-        X[::2] *= 1 + 1e-12
-        dialog.prefer("fp <= 40%")
-        dialog.ledger = Ledger()
-        with pytest.warns(DuplicatesWarning):
-            assert dialog.accept(X, y).certificate_.notes
 
     def test_notes_are_about_the_certification_set_itself(self):
         X, y = np.repeat(self.X[:300], 2, axis=0), np.repeat(self.Y[:300], 2)
@@ -410,23 +379,15 @@ def test_keys_of_rows_are_uniform_and_depend_on_the_seed():
 
 def test_rows_that_are_equal_by_chance_are_not_used_rows():
     X = np.random.default_rng(0).integers(0, 4, (400, 2)).astype(float)
-    used = UsedRows.none_of(X, together=False)
+    used = UsedRows.none_of(X, "independent")
     used = used.with_rows(used.hash(X[:200]))
     assert used.count(used.hash(X[200:])) == 0
-    assert UsedRows.none_of(X, together=True).with_rows(used.rows).count(used.hash(X[200:])) == 200
+    assert UsedRows.none_of(X, "group").with_rows(used.rows).count(used.hash(X[200:])) == 200
     new = X[:50] + 100
     assert used.count(used.hash(new)) == 0
 
 
 class TestCounts:
-    @pytest.mark.parametrize(("n", "reported"), [(0, 0), (5, 0), (6, 6), (500, 500)])
-    def test_near_copies_are_reported_if_they_are_more_than_chance(self, n, reported):
-        numbers = np.arange(1000, dtype=np.uint64)
-        rows = RowHashes(numbers, np.concatenate([numbers[n:], numbers[n : 2 * n]]))
-        assert rows.n_near_copies == reported
-        assert rows.n_copies == 0
-        assert rows.fraction_equal == pytest.approx(2 * n / 1000)
-
     def test_rounding_is_to_four_digits_below_the_scale_and_to_six_of_a_single_column(self):
         a = np.arange(-50, 51) / 100  # a half of them is farther from 0 than 0.25
         assert rounding_grid(np.column_stack([a, 1000 * a])) == pytest.approx([1e-5, 1e-2])

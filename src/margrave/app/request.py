@@ -26,8 +26,6 @@ from margrave.steer import (
     SplitSizes,
     SteeredClassifier,
     check_confidence,
-    describe_copies,
-    describe_near_copies,
     describe_support,
     get_strategies,
 )
@@ -105,7 +103,7 @@ class Outcome:
             dialog.model.scorer_.committee.encoder,
             "\n".join(
                 [
-                    _describe_split(samples, dialog.sizes, confidence, dialog.duplicates),
+                    _describe_split(samples, dialog.sizes, confidence),
                     *(str(dialog.sizes.plan or "").splitlines()[:2]),  # without the other options
                 ]
             ),
@@ -221,7 +219,7 @@ def _tunes_apart(sizes: SplitSizes, n_rows: int) -> bool:
     return sizes.train + sizes.tune + sizes.certify + sizes.unused == n_rows
 
 
-def _describe_split(samples: Samples, sizes: SplitSizes, confidence: float, duplicates: str) -> str:
+def _describe_split(samples: Samples, sizes: SplitSizes, confidence: float) -> str:
     """Describe the sets, and the limits that the certification set supports."""
     if _tunes_apart(sizes, len(samples.y)):
         roles = f"{sizes.train:,} rows to train; {sizes.tune:,} other rows to tune"
@@ -237,9 +235,7 @@ def _describe_split(samples: Samples, sizes: SplitSizes, confidence: float, dupl
     if sizes.certify:
         support = describe_support(sizes.certify_by_class, confidence)
     unused = f"{sizes.unused:,} more rows are not used: {UNUSED}"
-    copies = [] if not sizes.copies else [describe_copies(sizes.copies, duplicates)]
-    copies += [] if not sizes.near_copies else [describe_near_copies(sizes.near_copies)]
-    return "\n".join([roles, support, *([unused] if sizes.unused else []), *copies])
+    return "\n".join([roles, support, *([unused] if sizes.unused else []), *sizes.notes])
 
 
 def name_cell(cell: ExpectedCell) -> str:
@@ -462,5 +458,5 @@ def plan_request(
         duplicates=duplicates,
         random_state=seed,
     )
-    split = _describe_split(samples, sizes, confidence, duplicates)
+    split = _describe_split(samples, sizes, confidence)
     return Planned(samples, sizes, split, confidence)

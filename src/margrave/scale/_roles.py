@@ -142,7 +142,7 @@ class Draw:
     def of(cls, X: Any, y: Any, random_state: Any, duplicates: str = "group") -> Draw:
         """Count the labels and draw the keys, in one pass."""
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        together = check_duplicates(duplicates, OWNER)
+        together = check_duplicates(duplicates, OWNER, ("group", "independent")) == "group"
         blocks = Blocks.of_samples(OWNER, X, y=y)
         if together:
             keys = blocks.reduce(_draw_block, _merge_blocks, seed)

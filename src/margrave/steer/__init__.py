@@ -23,6 +23,7 @@ from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
 from margrave.steer._certify import name_request as name_request
+from margrave.steer._copies import Copies as Copies
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog
 from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate
@@ -40,10 +41,7 @@ from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._plan import make_plan as make_plan
 from margrave.steer._planned_split import SplitOption, SplitPlan
 from margrave.steer._reply import Reply
-from margrave.steer._row_hashes import DuplicatesWarning
 from margrave.steer._row_hashes import RowHashes as RowHashes
-from margrave.steer._row_hashes import describe_copies as describe_copies
-from margrave.steer._row_hashes import describe_near_copies as describe_near_copies
 from margrave.steer._row_hashes import hash_rows as hash_rows
 from margrave.steer._row_hashes import one_of_each as one_of_each
 from margrave.steer._row_hashes import random_keys as random_keys
@@ -89,7 +87,6 @@ __all__ = [
     "Comparison",
     "Curve",
     "Dialog",
-    "DuplicatesWarning",
     "ExpectedBound",
     "ExpectedCell",
     "ExpectedCertificate",

@@ -23,7 +23,6 @@ from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
-from margrave.steer._row_hashes import GROUP, INDEPENDENT
 from margrave.steer._steered import SteeredClassifier, certified_model
 from margrave.steer._tuning_data import Candidate, TuningData
 
@@ -149,7 +148,7 @@ class Acceptances:
             preference=str(wanted),
             positive=data.positive,
             confidence=confidence,
-            duplicates=GROUP if data.used.together else INDEPENDENT,
+            duplicates=data.used.duplicates,
         )
         self.accepted.append(Accepted(step, certification_set.name, model))
         return model
@@ -226,7 +225,8 @@ class Acceptances:
                 received=None,
             )
         if y is not None:
-            own = make_certification_set(X, y, data.committee, data.used, "Dialog.accept")
+            owner, known = "Dialog.accept", data.X.X
+            own = make_certification_set(X, y, data.committee, data.used, owner, known)
             return own, RowSample.of(X, counted=not data.used.together)
         if self.certification_set is None or self.rows is None:
             raise GuaranteeError(

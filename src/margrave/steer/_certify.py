@@ -18,12 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
 from margrave._errors import ParameterError
-from margrave._indexing import select_rows
+from margrave._indexing import concatenate_rows, count_rows, select_rows
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats, Ints
 from margrave.committee import FittedMembers
 from margrave.confusion import Bound, Confusion, Preference
 from margrave.steer._certificate import Certificate, Use, make_cells, make_guarantees
+from margrave.steer._copies import FEW, find_copies
 from margrave.steer._expected import ExpectedCertificate, expect_certificate, find_nearest
 from margrave.steer._ledger import Grant
 from margrave.steer._order_statistic import (
@@ -35,13 +36,7 @@ from margrave.steer._order_statistic import (
 )
 from margrave.steer._plan import Draws, TuningScores, certify_draws, make_plan, planning_sizes
 from margrave.steer._plan import Plan as Plan
-from margrave.steer._row_hashes import (
-    RowHashes,
-    UsedRows,
-    notes_on_copies,
-    one_of_each,
-    warn_of_near_copies,
-)
+from margrave.steer._row_hashes import RowHashes, UsedRows, one_of_each
 from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Offsets, Threshold
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
@@ -469,23 +464,29 @@ class CertificationSet:
 
 
 def make_certification_set(
-    X: Any, y: ArrayLike, committee: FittedMembers, used: UsedRows, owner: str
+    X: Any, y: ArrayLike, committee: FittedMembers, used: UsedRows, owner: str, known: Any = None
 ) -> CertificationSet:
-    """Make a certification set of samples that the user passes: one of each set of equal rows.
+    """Make a certification set of samples that the user passes: one of each set of copies.
 
     Raises
     ------
     GuaranteeError
-        If some of them were used before.
+        If some of them were used before: they equal used rows, or are copies of `known` ones, as
+        they are encoded. Also if there are so many near copies that the user has to decide.
     """
     codes, rows = encode_labels(X, y, committee.classes, owner), used.hash(X)
     refuse_used_rows(used, rows, owner)
-    warn_of_near_copies(rows, stacklevel=6)
-    notes = notes_on_copies(rows, used.together)
+    copies = find_copies(X, codes, encoded=committee.encoder is not None)
+    if question := copies.question(used.duplicates, committee.classes):
+        raise GuaranteeError(question, code="many_copies", n=copies.n_near, rows=copies.n)
+    notes = copies.notes(used.duplicates, committee.classes)
     if used.together:
-        kept = one_of_each(rows.exact, 0)
+        kept = one_of_each(copies.sets, 0)
         X, codes, rows = select_rows(X, kept), codes[kept], rows[kept]
-    return CertificationSet.of(committee.encode(X), codes, committee, rows, notes)
+    encoded = committee.encode(X)
+    if known is not None:
+        refuse_copies(used, known, encoded, owner)
+    return CertificationSet.of(encoded, codes, committee, rows, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -616,6 +617,28 @@ def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float
             n=n,
         )
     return n_used
+
+
+def refuse_copies(used: UsedRows, known: Any, X: Any, owner: str) -> None:
+    """Raise an error if rows are copies of rows that a model was built from.
+
+    They are compared with `known`, which may be some of these rows only.
+    """
+    both, n, m = concatenate_rows(known, X), count_rows(known), count_rows(X)
+    if not used.together or both is None:
+        return
+    copies = find_copies(both, new=np.arange(n + m) >= n)
+    n_copies = int(np.isin(copies.sets[n:], copies.sets[:n]).sum())
+    if n_copies > FEW * m:
+        but = f" but {', '.join(map(repr, copies.columns))}" if copies.columns else ""
+        raise GuaranteeError(
+            f"{owner} needs samples that no step has used; {n_copies:,} of these {m:,} equal rows "
+            f"that the model was built from, or nearly do, in all features{but}. Pass newly "
+            "labelled samples; or set duplicates='independent' from the start, if they are.",
+            code="used_samples",
+            n_used=n_copies,
+            n=m,
+        )
 
 
 def describe_support(

@@ -40,7 +40,7 @@ from margrave.steer._order_statistic import forbids_rejecting, is_trivial
 from margrave.steer._planned_split import SplitPlan
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Reply, dialog_html
-from margrave.steer._row_hashes import GROUP, INDEPENDENT
+from margrave.steer._row_hashes import INDEPENDENT
 from margrave.steer._rows import CellRows, Comparison, describe_rows, select_rows_of_cell
 from margrave.steer._split import SplitSizes
 from margrave.steer._start import (
@@ -1126,7 +1126,7 @@ class Dialog(Saved):
     @property
     def duplicates(self) -> str:
         """Whether equal rows are copies of one observation ("group") or "independent" ones."""
-        return GROUP if self._data.used.together else INDEPENDENT
+        return self._data.used.duplicates
 
     # The certified model
 

@@ -8,8 +8,7 @@ have equal hashes with a probability of 3e-8.
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -27,8 +26,9 @@ from margrave._typing import Codes, Floats
 
 Hashes = NDArray[np.uint64]
 
-GROUP, INDEPENDENT = "group", "independent"
-"""What equal rows are: copies of one observation, or independent observations."""
+GROUP, NEAR, INDEPENDENT = "group", "near", "independent"
+"""What rows are that are equal, or nearly: copies (nearly equal ones too, if they are few), copies
+in any case, or independent observations."""
 
 # A larger fraction of nearly equal rows cannot be by chance.
 MAX_BY_CHANCE = 0.005
@@ -46,26 +46,7 @@ _STEP, _FIRST, _SECOND = (
 )
 
 
-class DuplicatesWarning(UserWarning):
-    """Rows of a table are nearly equal, and may be copies of one observation.
-
-    Examples
-    --------
-    Train only on a table without near copies:
-
-    >>> import warnings
-    >>> from margrave.datasets import load
-    >>> from margrave.steer import Dialog, DuplicatesWarning
-    >>> X, y = load("pima", return_X_y=True)
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", DuplicatesWarning)
-    ...     dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
-    """
-
-    __module__ = "margrave.steer"
-
-
-def hash_rows(X: Any, grid: Floats | None = None) -> Hashes:
+def hash_rows(X: Any, grid: Floats | None = None, left_out: Collection[int] = ()) -> Hashes:
     """Hash the rows of X.
 
     Parameters
@@ -76,6 +57,8 @@ def hash_rows(X: Any, grid: Floats | None = None) -> Hashes:
     grid : ndarray of shape (n_columns,), default=None
         Numbers are rounded to multiples of these, from :func:`rounding_grid`. None and 0 are
         without rounding.
+    left_out : collection of int, default=()
+        Positions of columns that are not compared; none of a sparse matrix.
 
     Returns
     -------
@@ -85,10 +68,16 @@ def hash_rows(X: Any, grid: Floats | None = None) -> Hashes:
     if sparse.issparse(X):
         return _hash_sparse(X.tocsr(), grid)
     total = np.zeros(_count_rows(X), dtype=np.uint64)
-    for j, values in enumerate(_columns(X)):
-        step = 0.0 if grid is None or j >= len(grid) else float(grid[j])
-        total += _place(_hash_values(values, step), np.uint64(j))
+    for j, values in enumerate(read_columns(X)):
+        if j not in left_out:
+            step = 0.0 if grid is None or j >= len(grid) else float(grid[j])
+            total += _place(_hash_values(values, step), np.uint64(j))
     return _mix(total)
+
+
+def hash_column(values: NDArray[Any], position: int) -> Hashes:
+    """Hash a column; sums of such hashes are equal where rows are equal in these columns."""
+    return _place(_hash_values(values), np.uint64(position))
 
 
 def rounding_grid(X: Any) -> Floats:
@@ -99,7 +88,7 @@ def rounding_grid(X: Any) -> Floats:
     least two columns have mostly different numbers. It is 0 for a column that is constant, or not
     of numbers.
     """
-    columns = list(_columns(X))
+    columns = list(read_columns(X))
     scales = np.array([_scale(values) for values in columns], dtype=np.float64)
     n_continuous = sum(
         scale > 0 and 2 * len(np.unique(values)) > len(values)
@@ -168,12 +157,6 @@ class RowHashes:
         _, counts = np.unique(self.rounded, return_counts=True)
         return float(counts[counts > 1].sum() / max(len(self), 1))
 
-    @property
-    def n_near_copies(self) -> int:
-        """Number of different rows that nearly equal an earlier row; 0 if it may be chance."""
-        n = len(np.unique(self.exact)) - len(np.unique(self.rounded))
-        return n if n > MAX_BY_CHANCE * len(self) else 0
-
 
 @dataclass(frozen=True, eq=False)
 class UsedRows:
@@ -181,34 +164,43 @@ class UsedRows:
 
     Attributes
     ----------
-    together : bool
-        Whether equal rows are copies of one observation, so that no row may equal one of these.
-        Otherwise as many may as by chance.
+    duplicates : str
+        What equal rows are. If they are copies, no row may equal one of these; otherwise as many
+        may as by chance.
     columns : list of str or None
         The names of the columns, if they have any.
+    left_out : tuple of int
+        Positions of columns that are not compared: in these, copies may differ.
     grid : ndarray of shape (n_columns,)
         The multiples that numbers are rounded to before rows are compared.
     rows : RowHashes
         The hashes of the rows.
     """
 
-    together: bool
+    duplicates: str
     columns: list[str] | None
+    left_out: tuple[int, ...]
     grid: Floats
     rows: RowHashes
 
     @classmethod
-    def none_of(cls, X: Any, together: bool) -> UsedRows:
+    def none_of(cls, X: Any, duplicates: str, left_out: tuple[int, ...] = ()) -> UsedRows:
         """Use no rows yet; X determines the names and the scale of the columns."""
         names = list(getattr(X, "columns", [])) or None
         none = np.zeros(0, dtype=np.uint64)
-        return cls(together, names, rounding_grid(X), RowHashes(none, none))
+        return cls(duplicates, names, left_out, rounding_grid(X), RowHashes(none, none))
+
+    @property
+    def together(self) -> bool:
+        """Whether equal rows are copies of one observation."""
+        return self.duplicates != INDEPENDENT
 
     def hash(self, X: Any) -> RowHashes:
         """Hash rows, to compare them with these; columns are matched by name."""
         if self.columns is not None and set(self.columns) <= set(getattr(X, "columns", [])):
             X = X[self.columns]
-        return RowHashes(hash_rows(X), hash_rows(X, self.grid))
+        exact, rounded = (hash_rows(X, grid, self.left_out) for grid in (None, self.grid))
+        return RowHashes(exact, rounded)
 
     def count(self, rows: RowHashes) -> int:
         """Count the rows that equal one of these, or nearly do, more often than by chance."""
@@ -225,48 +217,11 @@ class UsedRows:
         return replace(self, rows=RowHashes.joined([self.rows, rows]))
 
 
-def describe_copies(n: int, duplicates: str) -> str:
-    """Describe rows that equal others, and what they mean for a guarantee."""
-    rows = "1 row equals an earlier row" if n == 1 else f"{n:,} rows equal an earlier row"
-    if duplicates == INDEPENDENT:
-        return f"{rows} in all features; equal rows count as independent observations."
-    return (
-        f"{rows} in all features; equal rows were kept together, and the certification set has "
-        "one of each, so rates are over distinct rows."
-    )
-
-
-def describe_near_copies(n: int) -> str:
-    """Describe rows that nearly equal others, and what to do."""
-    rows = "1 row nearly equals another" if n == 1 else f"{n:,} rows nearly equal others"
-    return (
-        f"{rows}, after rounding to the scale of each column. If they are copies, a guarantee "
-        "is too optimistic: remove them."
-    )
-
-
-def notes_on_copies(rows: RowHashes, together: bool) -> tuple[str, ...]:
-    """Describe the copies and near copies of rows, for a certificate."""
-    notes = []
-    if rows.n_copies:
-        notes.append(describe_copies(rows.n_copies, GROUP if together else INDEPENDENT))
-    if rows.n_near_copies:
-        notes.append(describe_near_copies(rows.n_near_copies))
-    return tuple(notes)
-
-
-def warn_of_near_copies(rows: RowHashes, stacklevel: int) -> None:
-    """Warn if there are near copies."""
-    if rows.n_near_copies:
-        message = describe_near_copies(rows.n_near_copies)
-        warnings.warn(message, DuplicatesWarning, stacklevel=stacklevel)
-
-
 def _count_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _columns(X: Any) -> Iterator[NDArray[Any]]:
+def read_columns(X: Any) -> Iterator[NDArray[Any]]:
     """Yield the columns of X as arrays of numbers, times, texts or objects."""
     if sparse.issparse(X):
         X = X.tocsc()

@@ -52,7 +52,8 @@ class SplitError(MargraveError):
     Attributes
     ----------
     code : str
-        "one_class", "too_few_samples" (of a class), "copies", "groups" or "time".
+        "one_class", "too_few_samples" (of a class), "copies" (of all rows), "many_copies" (that
+        the user has to decide about), "groups" or "time".
     fields : dict
         The class ``label``, its number of samples ``n`` and the number ``needed``, as far as the
         message mentions them.
@@ -89,8 +90,9 @@ class SplitSizes:
     copies : int
         Rows that equal an earlier row in all features.
     near_copies : int
-        Different rows that equal an earlier row after rounding to the scale of each column; 0
-        if they are fewer than one in 200 rows, which may be chance.
+        Other rows that nearly equal another row; 0 if they are few.
+    notes : tuple of str
+        What these are and how they are counted, as the certificate describes it.
     plan : SplitPlan or None
         How the certification set was planned, if a guarantee was stated.
 
@@ -113,6 +115,7 @@ class SplitSizes:
     certify_by_class: dict[Any, int]
     copies: int = 0
     near_copies: int = 0
+    notes: tuple[str, ...] = ()
     plan: SplitPlan | None = None
 
     def smallest_limits(self, confidence: float = 0.95) -> dict[Any, float]:

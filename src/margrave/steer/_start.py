@@ -31,14 +31,15 @@ from margrave.committee import (
 from margrave.confusion import Confusion, Preference
 from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
-from margrave.steer._certify import CertificationSet, make_certification_set, refuse_used_rows
-from margrave.steer._default_committee import default_committee
-from margrave.steer._row_hashes import (
-    GROUP,
-    UsedRows,
-    notes_on_copies,
-    warn_of_near_copies,
+from margrave.steer._certify import (
+    CertificationSet,
+    make_certification_set,
+    refuse_copies,
+    refuse_used_rows,
 )
+from margrave.steer._copies import find_copies
+from margrave.steer._default_committee import default_committee
+from margrave.steer._row_hashes import GROUP, UsedRows
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import SplitError, SplitSizes, tuning_folds
 from margrave.steer._table_split import (
@@ -47,7 +48,6 @@ from margrave.steer._table_split import (
     check_duplicates,
     check_one_per_sample,
     check_positive,
-    sets_of_equal,
     split_table,
 )
 from margrave.steer._thresholds import default_decision
@@ -131,8 +131,8 @@ def start_from_model(
     groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
     used = UsedRows.none_of(X_tune, check_duplicates(duplicates, owner))
     rows = used.hash(X_tune)
-    used, equal = used.with_rows(rows), sets_of_equal(rows) if used.together else None
-    folds = tuning_folds(codes, groups, equal)
+    used, copies = used.with_rows(rows), find_copies(X_tune)
+    folds = tuning_folds(codes, groups, copies.sets if used.together and copies.any else None)
     columns = describe_columns(X_tune)
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
     whole = committee = FittedMembers(names, members, classes, None, columns)
@@ -186,16 +186,17 @@ def start_from_table(
         time=time,
         tune=default_tune(committee, tune),
         duplicates=duplicates,
+        encoded=committee is None or names is not None,
         random_state=random_state,
     )
     if isinstance(certify, tuple):  # before minutes of training
         check_consistent_length(*certify)
         refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
+        refuse_copies(split.used, X, certify[0], "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     start = _fit_committee(X, split, members, encoder, n_jobs, callback, enough)
     fitted = start.data.committee
     certification_set, sizes = _certification_set(X, certify, split, fitted), split.sizes
-    warn_of_near_copies(split.rows, stacklevel=5)
     if isinstance(certify, tuple) and certification_set is not None:  # the user's own samples
         by_class = np.bincount(certification_set.codes, minlength=len(split.classes)).tolist()
         own = dict(zip(split.classes.tolist(), by_class, strict=True))
@@ -488,7 +489,7 @@ def _single_scorer(committee: FittedMembers, raw: Floats) -> Scorer:
 
 def _notes(split: TableSplit) -> tuple[str, ...]:
     """Describe, for the certificate, how the certification set was determined."""
-    notes = list(notes_on_copies(split.rows, split.used.together))
+    notes = list(split.notes)
     if split.groups is not None:
         notes.append(
             "groups were kept together; the certification set has one sample of each group, so "

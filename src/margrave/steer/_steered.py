@@ -36,17 +36,16 @@ from margrave.steer._certify import (
     refuse_used_rows,
     renew_certificate,
 )
+from margrave.steer._copies import Copies, find_copies
 from margrave.steer._files import Saved
 from margrave.steer._ledger import Grant, Ledger, RowSample
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import (
-    GROUP,
     INDEPENDENT,
     RowHashes,
     UsedRows,
     hash_rows,
-    notes_on_copies,
     one_of_each,
-    warn_of_near_copies,
 )
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
 from margrave.steer._start import fit_unsteered, start_from_table
@@ -528,7 +527,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         if ledger is not None:
             sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
             use = partial(ledger.use, sample, reserve=reserve)
-        return recertify_scores(self, scores, codes, hash_samples(self, X), confidence, owner, use)
+        rows = hash_samples(self, X)
+        copies = find_copies(X, codes, encoded=self.scorer_.committee.encoder is not None)
+        if question := copies.question(self.duplicates, self.classes_):
+            raise GuaranteeError(question, code="many_copies", n=copies.n_near, rows=copies.n)
+        return recertify_scores(self, scores, codes, rows, copies, confidence, owner, use)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
@@ -738,6 +741,7 @@ def recertify_scores(
     scores: Floats,
     codes: Codes,
     rows: RowHashes | None,
+    copies: Copies | None,
     confidence: float | None,
     owner: str,
     use: Callable[..., AbstractContextManager[Grant]] | None = None,
@@ -747,17 +751,13 @@ def recertify_scores(
     level = certificate.confidence if confidence is None else confidence
     check_confidence(level, owner)
     used = model._used
-    notes: tuple[str, ...] = ()
-    if rows is not None:
-        if used is not None:
-            refuse_used_rows(used, rows, owner)
-            used = used.with_rows(rows)
-        together = model.duplicates == GROUP
-        notes = notes_on_copies(rows, together)
-        warn_of_near_copies(rows, stacklevel=4)
-        if together:
-            kept = one_of_each(rows.exact, 0)
-            scores, codes = scores[kept], codes[kept]
+    if rows is not None and used is not None:
+        refuse_used_rows(used, rows, owner)
+        used = used.with_rows(rows)
+    notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
+    if copies is not None and model.duplicates != INDEPENDENT:
+        kept = one_of_each(copies.sets, 0)
+        scores, codes = scores[kept], codes[kept]
     if use is not None:
         use = partial(use, preference=certificate.requested, delta=1 - level)
     decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner, use)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -16,6 +17,7 @@ from margrave._messages import name_class
 from margrave._typing import Codes
 from margrave._validation import check_labels
 from margrave.confusion import Confusion, Preference
+from margrave.steer._copies import Copies, find_copies
 from margrave.steer._planned_split import (
     FRACTIONS,
     MAX_PLANNED,
@@ -28,7 +30,7 @@ from margrave.steer._planned_split import (
     plan_fractions,
     plan_sizes,
 )
-from margrave.steer._row_hashes import GROUP, INDEPENDENT, RowHashes, UsedRows, one_of_each
+from margrave.steer._row_hashes import GROUP, INDEPENDENT, NEAR, RowHashes, UsedRows, one_of_each
 from margrave.steer._split import (
     LatestDraw,
     RandomDraw,
@@ -45,6 +47,7 @@ from margrave.steer._split import (
 from margrave.table import TableEncoder
 
 _MIN_PER_CLASS = 10
+DUPLICATES = (GROUP, NEAR, INDEPENDENT)
 
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
@@ -61,12 +64,12 @@ def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     return labels
 
 
-def check_duplicates(duplicates: Any, owner: str) -> bool:
-    """Return whether equal rows are one group."""
-    if not isinstance(duplicates, str) or duplicates not in (GROUP, INDEPENDENT):
-        allowed = f"{GROUP!r} or {INDEPENDENT!r}"
-        raise ParameterError.of(owner, "duplicates", allowed, duplicates)
-    return duplicates == GROUP
+def check_duplicates(duplicates: Any, owner: str, allowed: Sequence[str] = DUPLICATES) -> str:
+    """Return what equal rows are, if it is allowed."""
+    if not isinstance(duplicates, str) or duplicates not in allowed:
+        wanted = f"one of {', '.join(map(repr, allowed))}"
+        raise ParameterError.of(owner, "duplicates", wanted, duplicates)
+    return duplicates
 
 
 def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, hint: str = "") -> None:
@@ -139,8 +142,10 @@ class TableSplit:
         The hashes of all rows.
     used : UsedRows
         The rows for training and tuning.
+    copies : Copies
+        The copies among the rows.
     equal : ndarray of shape (n_samples,) or None
-        The set of equal rows of each sample; None if all differ, or are independent.
+        The set of copies of each sample; None if there are none, or rows are independent.
     plan : SplitPlan or None
         How the certification set was planned.
     """
@@ -154,6 +159,7 @@ class TableSplit:
     parts: Split
     rows: RowHashes
     used: UsedRows
+    copies: Copies
     equal: Codes | None
     plan: SplitPlan | None = None
 
@@ -179,10 +185,16 @@ class TableSplit:
             len(parts.certify),
             len(self.labels) - n_used,
             dict(zip(self.classes.tolist(), by_class, strict=True)),
-            self.rows.n_copies,
-            self.rows.n_near_copies,
+            self.copies.n_equal,
+            self.copies.n_near,
+            self.notes,
             self.plan,
         )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes about copies, for a certificate."""
+        return self.copies.notes(self.used.duplicates, self.classes)
 
     def tuning_folds(self) -> list[tuple[Codes, Codes]]:
         """Return folds of the tuning set, in time order if there is a time."""
@@ -207,20 +219,22 @@ def split_table(
     time: ArrayLike | None = None,
     tune: Any = None,
     duplicates: str = GROUP,
+    encoded: bool = True,
     random_state: Any = None,
 ) -> TableSplit:
-    """Check a table and split its rows."""
+    """Check a table and split its rows; members that are not `encoded` see identifiers too."""
     owner = "Dialog.from_data"
     labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
-    n, together = len(labels), check_duplicates(duplicates, owner)
-    used = UsedRows.none_of(X, together)
+    n, together = len(labels), check_duplicates(duplicates, owner) != INDEPENDENT
+    groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
+    copies = find_copies(X, codes, groups, encoded=encoded)
+    used = UsedRows.none_of(X, duplicates, copies.left_out)
     rows = used.hash(X)
-    distinct = one_of_each(rows.exact, 0) if together else np.arange(n)
+    distinct = one_of_each(copies.sets, 0) if together else np.arange(n)
     hint = "" if len(distinct) == n else _EQUAL_HINT
     check_sizes(classes, codes[distinct], owner, hint)
     positive = check_positive(positive, classes, owner)
-    groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
     time = None if time is None else check_one_per_sample(time, n, "time", owner)
     if groups is not None and time is not None:
         raise ParameterError(
@@ -229,7 +243,10 @@ def split_table(
             allowed="None, if time is set",
             received="both",
         )
-    equal = sets_of_equal(rows) if together else None
+    question = copies.question(duplicates, classes)
+    if question and certify is not None and not isinstance(certify, tuple):
+        raise SplitError(question, code="many_copies", n=copies.n_near, rows=n)
+    equal = copies.sets if together and copies.any else None
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
     planned: tuple[SplitPlan, Split] | None = None
@@ -249,7 +266,7 @@ def split_table(
         parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
     used = used.with_rows(rows[parts.build])
     return TableSplit(
-        labels, codes, classes, positive, groups, time, parts, rows, used, equal, plan
+        labels, codes, classes, positive, groups, time, parts, rows, used, copies, equal, plan
     )
 
 
@@ -357,8 +374,3 @@ _EQUAL_HINT = (
     " Rows that are equal in all features count once; if they are independent observations, set "
     "duplicates='independent'."
 )
-
-
-def sets_of_equal(rows: RowHashes) -> Codes | None:
-    """Return the number of each row's set of equal rows; None if all rows differ."""
-    return np.unique(rows.exact, return_inverse=True)[1] if rows.n_copies else None

@@ -14,7 +14,7 @@ from margrave._messages import format_count
 from margrave.app.messages import InputError
 from margrave.app.samples import Samples, Table, samples_of
 from margrave.confusion import Preference, parse_bounds
-from margrave.steer import Dialog, SplitSizes, describe_copies, describe_near_copies
+from margrave.steer import Dialog, SplitSizes
 from margrave.studio import views
 from margrave.studio.views import Record
 
@@ -151,10 +151,7 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
             "The latest rows are the certification set; members are evaluated on rows after those "
             "they were trained on."
         )
-    if sizes.copies:
-        remarks.append(describe_copies(sizes.copies, choices.get("duplicates", "group")))
-    if sizes.near_copies:
-        remarks.append(describe_near_copies(sizes.near_copies))
+    remarks += sizes.notes
     return {
         "parts": views.parts_record(sizes),
         "support": views.support_record(sizes, choices.get("confidence", 0.95)),

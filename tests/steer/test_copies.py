@@ -1,0 +1,251 @@
+"""Copies that are not equal in every column: with identifiers, noise, or made by oversampling."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+
+from margrave import datasets
+from margrave.steer import Dialog, GuaranteeError, SplitError
+from margrave.table import TableEncoder
+
+DISTINCT, TIMES = 300, 4
+
+
+def draw(n, seed=0, columns=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, columns))
+    return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+
+
+def copied(seed=0, columns=4):
+    """Return rows that occur several times, in any order, and what each one is a copy of."""
+    X, y = draw(DISTINCT, seed, columns)
+    of = np.random.default_rng(seed).permutation(np.tile(np.arange(DISTINCT), TIMES))
+    return X[of], y[of], of
+
+
+def frame(X, **columns):
+    return pd.DataFrame(X).add_prefix("x").assign(**columns)
+
+
+NAMES = {
+    "text": lambda of: [f"row{i:05d}" for i in range(len(of))],
+    "integer": lambda of: np.random.default_rng(1).permutation(len(of)),
+    "time": lambda of: pd.Timestamp("2026-01-01") + pd.to_timedelta(37 * np.arange(len(of)), "s"),
+    "seconds": lambda of: 1.7e9 + 0.75 * np.arange(len(of)),
+    "batch": lambda of: pd.Series(of).groupby(of).cumcount().to_numpy(),
+    "name of a batch": lambda of: "b" + pd.Series(of).groupby(of).cumcount().astype(str),
+}
+
+
+def rows_of(dialog):
+    return dialog._data.at, dialog._acceptances.certification_set.at
+
+
+class TestEqualButForColumns:
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("own", [False, True])
+    def test_copies_stay_together_and_certify_once(self, name, own):
+        X, y, of = copied()
+        table = frame(X, extra=NAMES[name](of))
+        members = make_pipeline(TableEncoder(), GaussianNB()) if own else "qda"
+        dialog = Dialog.from_data(table, y, committee=members, random_state=0)
+        tuning, certify = rows_of(dialog)
+        assert dialog.sizes.copies == len(of) - DISTINCT
+        assert len(set(of[certify])) == len(certify) == pytest.approx(DISTINCT / 5, abs=2)
+        assert not np.isin(of[certify], of[tuning]).any()
+
+    def test_several_such_columns(self):
+        X, y, of = copied()
+        names = {name: make(of) for name, make in NAMES.items() if name != "seconds"}
+        for drop in ("name of a batch", "batch"):  # two batches differ in two columns
+            kept = {name: values for name, values in names.items() if name != drop}
+            sizes = Dialog.plan_split(frame(X, **kept), y)
+            assert sizes.copies == len(of) - DISTINCT
+
+    def test_arrays(self):
+        X, y, of = copied()
+        for extra in (np.arange(len(of)), NAMES["batch"](of), NAMES["seconds"](of)):
+            sizes = Dialog.plan_split(np.column_stack([X, extra]), y)
+            assert sizes.copies == len(of) - DISTINCT
+
+    def test_the_certificate_names_the_column(self):
+        X, y, of = copied()
+        table = frame(X, visit=NAMES["integer"](of))
+        dialog = Dialog.from_data(table, y, committee="qda", random_state=0)
+        dialog.prefer("fp <= 60%")
+        assert any("visit" in note for note in dialog.accept().certificate_.notes)
+
+    @pytest.mark.parametrize(
+        "X",
+        [
+            np.random.default_rng(0).normal(size=(500, 1)),
+            np.random.default_rng(0).integers(0, 2, (500, 12)).astype(float),
+            np.array(np.meshgrid(*[range(5)] * 4)).reshape(4, -1).T.astype(float),
+            np.column_stack(
+                [draw(500)[0][:, :1], np.random.default_rng(0).integers(0, 2, (500, 3))]
+            ),
+            np.column_stack([np.arange(500), np.random.default_rng(0).integers(0, 3, (500, 3))]),
+        ],
+        ids=["one column", "flags", "all combinations", "a number and flags", "a count and grades"],
+    )
+    def test_rows_that_agree_by_chance_are_different(self, X):
+        _, exact = np.unique(X, axis=0, return_index=True)
+        sizes = Dialog.plan_split(X, np.arange(len(X)) % 2)
+        assert (sizes.copies, sizes.near_copies) == (len(X) - len(exact), 0)
+
+
+class TestNearCopies:
+    @pytest.mark.parametrize("noise", [1e-12, 0.001, 0.01])
+    @pytest.mark.parametrize("columns", [4, 15])
+    def test_many_are_a_question(self, noise, columns):
+        X, y, of = copied(columns=columns)
+        X = X + noise * np.random.default_rng(2).normal(size=X.shape)
+        with pytest.raises(SplitError) as asked:
+            Dialog.plan_split(X, y)
+        assert asked.value.code == "many_copies"
+        assert asked.value.fields["n"] > 0.95 * len(of)
+        # Nothing is asked without a certification set, or with groups.
+        assert Dialog.plan_split(X, y, certify=None).certify == 0
+        assert Dialog.plan_split(X, y, groups=of).near_copies == 0
+
+    def test_both_replies_to_the_question(self):
+        X, y, of = copied()
+        X = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        dialog = Dialog.from_data(X, y, committee=GaussianNB(), duplicates="near", random_state=0)
+        tuning, certify = rows_of(dialog)
+        assert len(set(of[certify])) == len(certify)
+        assert not np.isin(of[certify], of[tuning]).any()
+        assert dialog.duplicates == "near"
+        dialog = Dialog.from_data(
+            X, y, committee=GaussianNB(), duplicates="independent", random_state=0
+        )
+        assert dialog.sizes.certify == len(of) / 5
+        dialog.prefer("fp <= 60%")
+        assert any(f"{len(of):,}" in note for note in dialog.accept().certificate_.notes)
+
+    def test_fewer_are_kept_together(self):
+        X, y = draw(1000)
+        at = np.append(np.arange(1000), np.arange(100))
+        X, y = X[at] * (1 + 1e-4 * np.random.default_rng(0).normal(size=(1100, 1))), y[at]
+        dialog = Dialog.from_data(X, y, committee=GaussianNB(), random_state=0)
+        tuning, certify = rows_of(dialog)
+        assert dialog.sizes.near_copies == pytest.approx(200, abs=10)
+        assert len(set(at[certify])) == len(certify)
+        assert not np.isin(at[certify], at[tuning]).any()
+        dialog.prefer("fp <= 60%")
+        assert len(dialog.accept().certificate_.notes) == 1
+
+    @pytest.mark.parametrize("columns", [1, 2, 3, 6, 30])
+    @pytest.mark.parametrize("kind", ["normal", "uniform", "skewed", "rounded"])
+    def test_chance(self, columns, kind):
+        X, y = draw(1500, columns=columns)
+        change = {
+            "normal": lambda X: X,
+            "uniform": lambda X: np.argsort(np.argsort(X, axis=0), axis=0) / len(X),
+            "skewed": np.exp,
+            "rounded": lambda X: np.round(X, 1),
+        }[kind]
+        assert Dialog.plan_split(change(X), y, certify=None).near_copies == 0
+
+    def test_texts_and_categories_are_equal(self):
+        X, y, of = copied()
+        words = np.random.default_rng(3).permutation(len(of)) % 7
+        near = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        with pytest.raises(SplitError):
+            Dialog.plan_split(frame(near, kind=[f"k{i % 7}" for i in of]), y)
+        few = Dialog.plan_split(frame(near, kind=[f"k{i}" for i in words]), y, certify=None)
+        assert few.near_copies < 0.6 * len(of)
+
+    @pytest.mark.parametrize(
+        "name", ["abalone", "german", "housing_bin", "pima", "segment", "spambase", "twonorm"]
+    )
+    def test_real_tables_are_no_question(self, name):
+        try:
+            X, y = datasets.load(name, return_X_y=True)
+        except FileNotFoundError:
+            pytest.skip(f"{name} is not in the package")
+        if name == "abalone":
+            y = y > np.median(y)
+        assert Dialog.plan_split(X, y).certify > 0
+
+
+class TestSyntheticRows:
+    @staticmethod
+    def oversampled(times, columns=4):
+        X, y = draw(1500, columns=columns)
+        y = (X[:, 0] + 0.3 * X[:, 1] > 1).astype(int)
+        rare, rng = X[y == 1], np.random.default_rng(0)
+        near = NearestNeighbors(n_neighbors=6).fit(rare).kneighbors(return_distance=False)
+        i = np.repeat(np.arange(len(rare)), times - 1)
+        step = rare[near[i, rng.integers(0, 6, len(i))]] - rare[i]
+        new = rare[i] + rng.random((len(i), 1)) * step
+        return np.concatenate([X, new]), np.append(y, np.ones(len(i), dtype=int))
+
+    @pytest.mark.parametrize("times", [2, 5])
+    @pytest.mark.parametrize("columns", [3, 10])
+    def test_they_are_a_question(self, times, columns):
+        X, y = self.oversampled(times, columns)
+        for duplicates in ("group", "near"):
+            with pytest.raises(SplitError) as asked:
+                Dialog.plan_split(X, y, duplicates=duplicates)
+            assert asked.value.code == "many_copies"
+        assert Dialog.plan_split(X, y, duplicates="independent").notes
+
+    @pytest.mark.parametrize("columns", [3, 10])
+    def test_real_rows_are_none(self, columns):
+        assert Dialog.plan_split(*self.oversampled(1, columns)).notes == ()
+
+
+class TestOwnCertificationSet:
+    X, Y = draw(800)
+
+    @pytest.mark.parametrize("how", ["identifier", "noise"])
+    def test_copies_of_used_rows_are_refused(self, how):
+        rng = np.random.default_rng(0)
+
+        def disguise(X, start):
+            if how == "noise":
+                return X + 0.001 * rng.normal(size=X.shape)
+            return np.column_stack([X, start + np.arange(len(X))])
+
+        first, again = disguise(self.X[:600], 0), disguise(self.X[:200], 600)
+        new = disguise(self.X[600:], 800)
+        with pytest.raises(GuaranteeError) as refused:
+            Dialog.from_data(
+                first, self.Y[:600], committee=GaussianNB(), certify=(again, self.Y[:200])
+            )
+        assert refused.value.code == "used_samples"
+        dialog = Dialog.from_data(first, self.Y[:600], committee=GaussianNB(), certify=None)
+        dialog.prefer("fp <= 60%")
+        with pytest.raises(GuaranteeError) as refused:
+            dialog.accept(again, self.Y[:200])
+        assert refused.value.code == "used_samples"
+        assert dialog.accept(new, self.Y[600:]).certificate_.confusion.n > 100
+
+    def test_copies_in_it_count_once_or_are_a_question(self):
+        X, y, of = copied()
+        names = np.random.default_rng(0).permutation(len(of) + 800)
+        first = np.column_stack([self.X, names[:800]])
+        dialog = Dialog.from_data(first, self.Y, committee=GaussianNB(), certify=None)
+        dialog.prefer("fp <= 60%")
+        model = dialog.accept(np.column_stack([X + 5, names[800:]]), y)
+        assert model.certificate_.confusion.n <= DISTINCT
+        near = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        for certify in (dialog.accept, model.recertify):
+            with pytest.raises(GuaranteeError) as asked:
+                certify(np.column_stack([near, 10_000 + np.arange(len(of))]), y)
+            assert asked.value.code == "many_copies"
+
+    def test_a_model_knows_its_rows_by_other_columns_than_the_identifier(self):
+        X, y, of = copied()
+        table = frame(X, visit=NAMES["integer"](of))
+        dialog = Dialog.from_data(table, y, committee="qda", random_state=0)
+        dialog.prefer("fp <= 60%")
+        model = dialog.accept()
+        with pytest.raises(GuaranteeError) as refused:
+            model.recertify(table.assign(visit=table.visit + 10_000), y)
+        assert refused.value.code == "used_samples"

@@ -101,6 +101,9 @@ def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
             " Use --encoding {encoding} --decimal {decimal} to read it; with --decimal . numbers "
             "with commas stay text."
         ).format_map(error.fields)
+    if isinstance(error, MargraveError) and error.code == "many_copies":
+        kinds = " or ".join(f"--duplicates {name}" for name in error.fields["choices"])
+        line += f" Use --group COLUMN, or go on with {kinds}."
     line = replace_control(line)
     if "--json" in arguments:
         kind, fields = "refused", None

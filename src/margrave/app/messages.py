@@ -21,6 +21,7 @@ _MESSAGES = {
     "used_up": "The certification set is used up: another guarantee needs new labelled rows.",
     "used_samples": "The rows are not new: the model was built from rows that equal them. A "
     "guarantee is checked on rows that were labelled afterwards.",
+    "many_copies": "{found}",
     "one_class": "The rows have one class, {label!r}; at least two classes are needed.",
 }
 

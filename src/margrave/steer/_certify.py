@@ -477,8 +477,7 @@ def make_certification_set(
     codes, rows = encode_labels(X, y, committee.classes, owner), used.hash(X)
     refuse_used_rows(used, rows, owner)
     copies = find_copies(X, codes, encoded=committee.encoder is not None)
-    if question := copies.question(used.duplicates, committee.classes):
-        raise GuaranteeError(question, code="many_copies", n=copies.n_near, rows=copies.n)
+    copies.check(used.duplicates, committee.classes, GuaranteeError)
     notes = copies.notes(used.duplicates, committee.classes)
     if used.together:
         kept = one_of_each(copies.sets, 0)

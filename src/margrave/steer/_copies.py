@@ -14,7 +14,7 @@ Copies are looked for in four ways:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from margrave import _labels
+from margrave._errors import MargraveError
 from margrave._indexing import count_rows
 from margrave._messages import name_class
 from margrave._typing import Codes, Flags
@@ -32,6 +33,7 @@ from margrave.steer._row_hashes import (
     GROUP,
     INDEPENDENT,
     MAX_BY_CHANCE,
+    NEAR,
     Hashes,
     hash_column,
     hash_rows,
@@ -96,22 +98,34 @@ class Copies:
         """Whether there are copies."""
         return bool(self.n_equal or self.n_near)
 
-    def question(self, duplicates: str, classes: NDArray[Any]) -> str:
-        """Describe copies that the user has to decide about; "" if there are none."""
+    def check(
+        self, duplicates: str, classes: NDArray[Any], error: Callable[..., MargraveError]
+    ) -> None:
+        """Raise an error if there are so many copies that the user has to decide about them."""
         if self.synthetic is not None and duplicates != INDEPENDENT:
-            return (
-                f"{self._describe_synthetic(classes)} A certificate on such rows says little about "
-                "real ones. Remove them, or pass a certification set without them with certify; or "
-                "set duplicates='independent' to go on, which the certificate will say."
+            found, choices = (
+                f"{self._describe_synthetic(classes)} A certificate on them says little about real "
+                "rows. Use rows from before the oversampling.",
+                {INDEPENDENT: "count them as real rows"},
             )
-        if self.n_near >= _MANY * self.n and duplicates == GROUP:
-            return (
-                f"{self.n_near:,} of {self.n:,} rows nearly equal another row. If they are of one "
-                "observation, a certificate would be too optimistic. Say which rows belong "
-                "together with groups; or set duplicates='near' to count nearly equal rows once, "
-                "or duplicates='independent' to count each, which the certificate will say."
+        elif self.n_near >= _MANY * self.n and duplicates == GROUP:
+            found, choices = (
+                f"{self.n_near:,} of {self.n:,} rows nearly equal another row. If these are copies "
+                "of one observation, a certificate would be too optimistic. Say which rows belong "
+                "together, or how nearly equal rows count.",
+                {NEAR: "keep them together and count them once", INDEPENDENT: "count each"},
             )
-        return ""
+        else:
+            return
+        replies = "; ".join(f"duplicates={name!r} to {what}" for name, what in choices.items())
+        raise error(
+            f"{found} Pass groups, or {replies}, which the certificate says.",
+            code="many_copies",
+            found=found,
+            choices=list(choices),
+            n=self.n_near,
+            rows=self.n,
+        )
 
     def notes(self, duplicates: str, classes: NDArray[Any]) -> tuple[str, ...]:
         """Describe the copies, for a certificate."""

@@ -529,8 +529,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
         copies = find_copies(X, codes, encoded=self.scorer_.committee.encoder is not None)
-        if question := copies.question(self.duplicates, self.classes_):
-            raise GuaranteeError(question, code="many_copies", n=copies.n_near, rows=copies.n)
+        copies.check(self.duplicates, self.classes_, GuaranteeError)
         return recertify_scores(self, scores, codes, rows, copies, confidence, owner, use)
 
     def model_card(self) -> str:

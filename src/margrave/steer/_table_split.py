@@ -243,9 +243,8 @@ def split_table(
             allowed="None, if time is set",
             received="both",
         )
-    question = copies.question(duplicates, classes)
-    if question and certify is not None and not isinstance(certify, tuple):
-        raise SplitError(question, code="many_copies", n=copies.n_near, rows=n)
+    if certify is not None and not isinstance(certify, tuple):
+        copies.check(duplicates, classes, SplitError)
     equal = copies.sets if together and copies.any else None
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)

@@ -162,7 +162,7 @@ class Choices(RequestBody):
     group: Name | None = None
     time: Name | None = None
     certify: Literal["auto"] | Annotated[float, Field(gt=0, lt=1)] | None = "auto"
-    duplicates: Literal["group", "independent"] = "group"
+    duplicates: Literal["group", "near", "independent"] = "group"
     confidence: Confidence = 0.95
     kind: Kind = "committee"
     guarantee: Text | None = None

@@ -20,6 +20,7 @@ import { PartsBar, SupportList } from './start_parts.js';
 import { Guarantee } from './start_plan.js';
 import { MOST_LEVELS, More, Steered, Target } from './start_steer.js';
 
+/** @typedef {import('./start_steer.js').Change} Change */
 /** @typedef {import('./start_steer.js').Choices} Choices */
 /** @typedef {import('./types.js').Classes} Classes */
 /** @typedef {import('./types.js').Plan} Plan */
@@ -96,9 +97,9 @@ function whatIsTrained({ kind, levels, members }, table) {
 
 /**
  * The summary beside the choices: the split, the supported limits, and the button.
- * @param {{table: Table, choices: Choices, blocked: string, plan: ReturnType<typeof usePlan>}} props
+ * @param {{table: Table, choices: Choices, change: Change, blocked: string, plan: ReturnType<typeof usePlan>}} props
  */
-function Summary({ table, choices, blocked, plan }) {
+function Summary({ table, choices, change, blocked, plan }) {
   const [problem, setProblem] = useState('');
   const [sending, setSending] = useState(false);
   const train = async () => {
@@ -112,10 +113,23 @@ function Summary({ table, choices, blocked, plan }) {
       setSending(false);
     }
   };
-  const { data } = plan;
+  const { data, error } = plan;
+  const replies = error instanceof ApiError && error.code === 'many_copies' ? error.fields.choices : [];
   return html`<aside class="card stack setup-summary" aria-label="Summary">
     <h2>How the rows are split</h2>
-    ${plan.error ? html`<${Notice} kind="warn">${plan.error.message}<//>` : null}
+    ${
+      error
+        ? html`<${Notice} kind="warn">
+          ${error.message}
+          ${replies.map(
+            (/** @type {"near" | "independent"} */ duplicates) =>
+              html`<p><button type="button" onClick=${() => change({ duplicates })}>
+                ${duplicates === 'near' ? 'Count nearly equal rows once' : 'Count each row'}
+              </button></p>`,
+          )}
+        <//>`
+        : null
+    }
     ${
       data && !plan.error
         ? html`<div class="stack" aria-busy=${plan.loading}>
@@ -202,7 +216,7 @@ function Form({ table, kind, studio }) {
       <${Steered} choices=${choices} change=${change} members=${members} />
       <${More} table=${table} choices=${choices} change=${change} />
     </div>
-    <${Summary} table=${table} choices=${choices} blocked=${blocked} plan=${plan} />
+    <${Summary} table=${table} choices=${choices} change=${change} blocked=${blocked} plan=${plan} />
   </div>`;
 }
 

@@ -68,7 +68,7 @@
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
- *   time: string | null, certify: "auto" | number | null, duplicates: "group" | "independent",
+ *   time: string | null, certify: "auto" | number | null, duplicates: "group" | "near" | "independent",
  *   confidence: number, kind: "committee" | "program", guarantee: string | null, seed: number}} PlanRequest
  */
 

@@ -168,6 +168,23 @@ def test_only_postgresql_has_several_studios(store, url):
         store.claim("a third")
 
 
+def test_a_store_stays_claimed_without_the_file_beside_it(tmp_path):
+    if not hasattr(pytest.importorskip("fcntl"), "F_OFD_SETLK"):
+        pytest.skip("needs locks of open files")
+    url = f"sqlite:///{tmp_path / 'studio.db'}"
+    with running(store_children.claim, url) as (_, pipe):
+        assert pipe.recv() is None
+        (tmp_path / "studio.db.lock").unlink()
+        for _ in range(2):
+            other = Store(url)
+            with pytest.raises(StoreError):
+                other.claim("another")
+            other.close()
+    other = Store(url)
+    other.claim("another")
+    other.close()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_store_has_one_lock_by_whatever_path_it_is_named(tmp_path, monkeypatch, exists):

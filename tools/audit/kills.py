@@ -17,7 +17,7 @@ from time import sleep
 from typing import Any
 
 import httpx
-from tests.studio import postgres
+from tests.studio import postgres, running
 from tests.studio.serving import Client
 from tools.audit._attacks import Attack
 from tools.audit._studio import FAST, Server, served
@@ -241,11 +241,28 @@ def kill_often(server: Server, name: str, n: int, rng: random.Random) -> Attack:
     return attack
 
 
+def start_second(server: Server) -> Attack:
+    """Delete the lock file of a running studio, and start another one on its store."""
+    attack = Attack("another studio without the lock file", "it starts only after a kill -9")
+    for killed in (False, True):
+        (server.folder / "studio.db.lock").unlink(missing_ok=True)
+        if killed:
+            server.kill()
+        try:
+            running.Studio(server.folder, environment={"MARGRAVE_TOKEN": server.token}).kill()
+            started = True
+        except AssertionError:
+            started = False
+        attack.check(started == killed, f"killed: {killed}, started: {started}")
+    return attack
+
+
 def run(seed: int, count: int | None) -> Iterator[Attack]:
     """Kill studios on SQLite, and a fourth as often on PostgreSQL if it is installed."""
     rng, n = random.Random(seed), count or 32  # noqa: S311
     with served() as server:
         yield kill_often(server, "kill -9, SQLite", n, rng)
+        yield start_second(server)
     programs = postgresql()
     if programs is None or n < 4:
         return

@@ -1,21 +1,31 @@
-"""A lock on an SQLite store: only one studio may run on it, because two would mix up their steps.
+"""Locks on an SQLite store: only one studio may run on it, because two would mix up their steps.
 
-The operating system releases the lock when the process ends, however it ends.
+The operating system releases them when the process ends, however it ends. The first is on a file
+beside the database, which has the address of the studio. Because that file can be deleted, the
+second is on the database itself, where the operating system has locks that SQLite's do not affect.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import struct
+import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 from margrave._file_lock import lock_file
 from margrave.studio._engine import StoreError
 from margrave.studio._private_files import open_private
 
+_BYTE = 1 << 62  # that is locked; SQLite locks some after the first GiB
 
-def claim_file(database: Path, who: str) -> IO[str]:
-    """Lock a database file; the caller keeps the returned lock file open, and closes it at the end.
+
+def claim_file(database: Path, who: str) -> ExitStack:
+    """Lock a database file until the returned stack is closed.
+
+    The caller has no connections when it calls this and when it closes the stack: to close a file
+    releases the locks that SQLite has on it in this process.
 
     Raises
     ------
@@ -38,23 +48,45 @@ def claim_file(database: Path, who: str) -> IO[str]:
         raise StoreError(
             f"The lock {path} cannot be opened: {error.strerror}. If it is a link, delete it."
         ) from error
-    file = os.fdopen(handle, "a+", encoding="utf-8")
-    if os.fstat(handle).st_nlink > 1:  # it would overwrite a file that has another name too
-        file.close()
-        raise StoreError(f"The lock {path} has several names (hard links); delete it.")
-    try:
-        lock_file(file, wait=False)
-    except OSError as error:
+    with ExitStack() as locks:
+        file = locks.enter_context(os.fdopen(handle, "a+", encoding="utf-8"))
+        if os.fstat(handle).st_nlink > 1:  # it would overwrite a file that has another name too
+            raise StoreError(f"The lock {path} has several names (hard links); delete it.")
+        try:
+            lock_file(file, wait=False)
+            _lock_database(database, locks)
+        except OSError as error:
+            file.seek(0)
+            holder = file.read().strip()
+            where = f" at {holder}" if holder else ""
+            raise StoreError(
+                f"Another studio already runs on this store{where}. Open that one, stop it, or "
+                "name another store with --store. Several studios can share a PostgreSQL database."
+            ) from error
         file.seek(0)
-        holder = file.read().strip()
-        file.close()
-        where = f" at {holder}" if holder else ""
-        raise StoreError(
-            f"Another studio already runs on this store{where}. Open that one, stop it, or name "
-            "another store with --store. Several studios can share a PostgreSQL database."
-        ) from error
-    file.seek(0)
-    file.truncate()
-    file.write(who)
-    file.flush()
-    return file
+        file.truncate()
+        file.write(who)
+        file.flush()
+        return locks.pop_all()
+
+
+def _lock_database(database: Path, locks: ExitStack) -> None:
+    """Lock a byte of the database, where the system has locks of open files; see fcntl(2)."""
+    if sys.platform == "win32":  # there nobody can delete the first lock while it is open
+        return
+    import fcntl
+
+    command = getattr(fcntl, "F_OFD_SETLK", None)
+    if command is None:
+        return
+    if sys.platform == "darwin":  # the order in `struct flock`
+        lock = struct.pack("qqihh", _BYTE, 1, 0, fcntl.F_WRLCK, os.SEEK_SET)
+    else:
+        lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _BYTE, 1, 0)
+    handle = os.open(database, os.O_RDWR)
+    locks.callback(os.close, handle)
+    try:
+        fcntl.fcntl(handle, command, lock)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # the file system has no such locks
+            raise

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import IO, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Select, delete, exists, func, select, update
 from sqlalchemy.orm import Session, undefer
@@ -203,7 +203,7 @@ class Store:
         """Whether several processes can use it at the same time."""
         # SQLite has one writer at a time, and those of other threads would wait by asking again.
         self._turn: AbstractContextManager[object] = nullcontext() if self.is_shared else Lock()
-        self._claim: IO[str] | None = None
+        self._claim = ExitStack()
 
     def open(self) -> Self:
         """Create the database if it does not exist, and migrate it to the newest version."""
@@ -219,17 +219,16 @@ class Store:
         return self
 
     def claim(self, who: str) -> None:
-        """Keep other studios from an SQLite file until it is closed; they see `who`."""
+        """Keep other studios, which see `who`, from an SQLite file that is not open yet."""
         if not self.is_shared:
             file = Path(self._url.database or "")
             make_file(file)
             self._claim = claim_file(file, who)
 
     def close(self) -> None:
-        """Close all connections."""
-        if self._claim is not None:
-            self._claim.close()
+        """Close all connections, and then let other studios use the store."""
         self._engine.dispose()
+        self._claim.close()
 
     def __enter__(self) -> Self:
         return self.open()

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import importlib
+import io
 import re
 import stat
 
@@ -567,12 +568,29 @@ def test_one_column_of_odd_text_survives_csv(tmp_path_factory, cells):
     assert read_table(path)["name"].tolist() == ["x" + cell for cell in cells]
 
 
-@given(odd)
-def test_no_written_text_begins_a_formula(text):
-    written = tables._harmless(text)
-    if written.startswith(tables._FORMULA):
-        float(written)  # a number
+@given(
+    st.sampled_from(["", " ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\ufeff", "\0"]),
+    st.sampled_from(["", *"=+-@＝＋－＠"]),
+    odd,
+)
+def test_no_written_text_begins_a_formula(space, sign, more):
+    text = space + sign + more
+    (written,) = list(csv.reader(io.StringIO(csv_text(pd.DataFrame({"a": [text]})), newline="")))[1]
     assert written in (text, "'" + text)
+    if re.match(r"[\s\0\ufeff]*[=+@＝＋－＠-]", written) or written[:1] in ("\t", "\r", "\n"):
+        float(written)  # a number
+
+
+@pytest.mark.parametrize("cell", ["\nx", " =1", "\u00a0+1+1", "＝1+1", " \n＋x", "－x", "＠x"])
+def test_formulas_after_spaces_and_with_full_width_signs_are_written_as_text(cell):
+    written = csv.reader(io.StringIO(csv_text(pd.DataFrame({cell: [cell]})), newline=""))
+    assert list(written) == [["'" + cell]] * 2
+
+
+@pytest.mark.parametrize("cell", ["-1.5", "+3", " -1e5", "-.5 ", " x", "a=b"])
+def test_numbers_and_other_texts_are_written_as_they_are(cell):
+    written = csv.reader(io.StringIO(csv_text(pd.DataFrame({"a": [cell]})), newline=""))
+    assert list(written) == [["a"], [cell]]
 
 
 def test_writing_replaces_and_leaves_nothing_beside(tmp_path):

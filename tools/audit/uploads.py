@@ -6,19 +6,24 @@ checks from outside that these limits hold.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import random
 import struct
 import zipfile
 from collections.abc import Iterator
+from itertools import product
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tools.audit._attacks import Attack
 from tools.audit._studio import PeakMemory, served
+
+from margrave.app.tables import csv_text
 
 SECONDS = 75.0  # the studio's own limit is 60 s
 MEMORY = 3 << 30  # bytes; the studio's own limit for reading a file is 2 GiB
@@ -169,6 +174,18 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
     yield "wide_bomb.parquet", _parquet(pa.table(columns), compression="zstd")
 
 
+def export_formulas() -> Attack:
+    """Write cells and names of columns that a spreadsheet may run to CSV."""
+    attack = Attack("formulas in exported CSV files", "an apostrophe before them, none at numbers")
+    spaces = ("", " ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\ufeff", "\0", " \n ")
+    for space, sign in product(spaces, "=+-@＝＋－＠"):
+        cell = f"{space}{sign}1+cmd|' /C calc'!A0"
+        text = csv_text(pd.DataFrame({cell: [cell, "-1.5"]}))
+        written = list(csv.reader(io.StringIO(text, newline="")))
+        attack.check(written == [["'" + cell], ["'" + cell], ["-1.5"]], repr(text))
+    return attack
+
+
 def run(seed: int, count: int | None) -> Iterator[Attack]:
     """Upload the files to a studio, or `count` of each kind."""
     expected = f"a table or a 4xx within {SECONDS:g} s, below {MEMORY >> 30} GB"
@@ -198,3 +215,4 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
             attack.check(server.alive(), "the studio does not respond afterwards")
             attack.measured = f"slowest {slowest:.1f} s, most memory {largest / 1e9:.2f} GB"
             yield attack
+    yield export_formulas()

@@ -33,7 +33,8 @@ _PARQUET = (".parquet", ".pq")
 _SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 1 << 16  # characters from which the separator is inferred
 _LONGEST_CELL = 1 << 24  # characters; the default of csv, 128 Ki, is too small for a long mail
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
+# What a spreadsheet may run as a formula, also after white space and with full-width signs.
+_FORMULA = re.compile(r"[\t\r\n]|[\s\0\ufeff]*[=+@＝＋－＠-]")
 _TEXT_TYPES = ("object", "str", "large_string", "category")  # their names in pandas
 _BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 _ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252", "utf-16": "UTF-16"}  # with their names
@@ -181,9 +182,10 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
 
     Notes
     -----
-    A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
-    return as a formula. In a CSV file, such cells and column names get a leading apostrophe
-    unless they are numbers. The separator is a tab in .tsv files and a comma in all others.
+    A spreadsheet may run a cell as a formula if it begins with ``=``, ``+``, ``-`` or ``@``, also
+    full-width ones and after white space, or with a tab or line break. In a CSV file, such cells
+    and column names get a leading apostrophe unless they are numbers. The separator is a tab in
+    .tsv files and a comma in all others.
 
     Examples
     --------
@@ -549,7 +551,7 @@ def _escape_formulas(frame: Any) -> Any:
 
 def _harmless(cell: Any) -> Any:
     """Prefix a text that a spreadsheet would run with an apostrophe."""
-    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+    if not isinstance(cell, str) or not _FORMULA.match(cell):
         return cell
     try:
         float(cell)

@@ -346,7 +346,8 @@ export function frontierOption(c, width, frontier, view, position, title) {
 
 /** A field of a CSV file; a text that a spreadsheet would take for a formula is escaped. @param {string | number} value */
 function csvField(value) {
-  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  const runs = typeof value === 'string' && /^([\t\r\n]|[\s\0]*[=+\-@＝＋－＠])/.test(value);
+  const text = runs ? `'${value}` : String(value);
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -6,7 +6,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from margrave import Confusion, ParameterError, Preference, Scores, compare, fuse, mam, select
-from margrave.martingale import TunableRBFLogistic
+from margrave.martingale import (
+    AdaptiveMartingaleBoostClassifier,
+    MartingaleBoostClassifier,
+    TunableRBFLogistic,
+)
 from margrave.members import EncodedLabelsClassifier
 from margrave.pairs import CrucialPairs, sample_margins
 from margrave.steer import Dialog, SteeredClassifier
@@ -111,3 +115,10 @@ def test_classes_that_are_equal_change_only_the_examples():
 def test_ranks_need_numbers(bad):
     with pytest.raises(TypeError, match="float"):
         mam.rank_transform(bad)
+
+
+@pytest.mark.parametrize("kind", [MartingaleBoostClassifier, AdaptiveMartingaleBoostClassifier])
+@pytest.mark.parametrize("bad", [0, 1001, 10**30])
+def test_levels_that_would_take_too_long_are_refused(kind, bad):
+    with pytest.raises(ParameterError, match="n_levels"):
+        kind(n_levels=bad).fit(X, Y)

@@ -19,6 +19,7 @@ from margrave._errors import ParameterError
 from margrave._indexing import Columns
 
 _MOST_ROWS = 1e30
+MOST_LEVELS = 1000  # of a martingale program, which then has half a million nodes for two classes
 
 Rules = Mapping[str, tuple[str, bool]]
 """For every parameter, the allowed values in words, and whether the value is allowed."""
@@ -32,10 +33,10 @@ def check_parameters(estimator: Any, rules: Rules) -> None:
             raise ParameterError.of(owner, name, allowed, getattr(estimator, name))
 
 
-def is_count(value: Any) -> bool:
-    """Whether a value is an integer of at least 1; True does not count."""
+def is_count(value: Any, most: float = np.inf) -> bool:
+    """Whether a value is an integer from 1 to `most`; True does not count."""
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_integer and bool(value >= 1)
+    return is_integer and bool(1 <= value <= most)
 
 
 def is_number(value: Any) -> bool:

@@ -248,7 +248,7 @@ def test_a_node_is_found_by_its_votes():
         program.at((9, 9))
 
 
-@pytest.mark.parametrize("levels", [0, -1, 1.5, True, "2", None])
+@pytest.mark.parametrize("levels", [0, -1, 1.5, True, "2", None, 1000, 10**30])
 def test_levels_that_are_no_count_are_refused(levels):
     with pytest.raises(ValueError, match=rf"\.grow\b.*\blevels\b.*{levels!r}"):
         grown().grow(levels)

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.examples import few
 
-from margrave import Confusion, Preference, datasets
+from margrave import Confusion, ParameterError, Preference, datasets
 from margrave.confusion import PreferenceError
 from margrave.martingale import MartingaleBoostClassifier, Step
 from margrave.steer import Dialog, GuaranteeError, Progress
@@ -772,6 +772,13 @@ def test_levels_that_are_no_count(levels):
     refused(lambda: opened().grow(levels), ValueError, "Dialog.grow", *named)
     start = {"committee": "martingale", "levels": levels}
     refused(lambda: Dialog.from_data(*pima(), **start), ValueError, "Dialog.from_data", *named)
+
+
+@pytest.mark.parametrize("levels", [1000, 10**30])
+def test_more_levels_than_end_in_time(levels):
+    refused(lambda: opened().grow(levels), ParameterError, "levels", str(levels))
+    start = {"committee": "martingale", "levels": levels + 1}
+    refused(lambda: Dialog.from_data(*pima(), **start), ParameterError, "levels", str(levels + 1))
 
 
 def test_a_threshold_that_is_no_number():

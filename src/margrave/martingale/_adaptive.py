@@ -40,7 +40,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
     estimator : classifier with ``predict_proba``, default=None
         The learner at every node; :class:`TunableLogistic` if None.
     n_levels : int, default=15
-        Number of layers of learners.
+        Number of layers of learners, at most 1000.
     width : float, default=0.5
         Samples whose positions round to the same multiples of it are at one node. A layer moves a
         position by at most 1 − 1/k, and by less with weak learners, which need narrower cells.

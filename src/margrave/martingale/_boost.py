@@ -30,8 +30,10 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
+from margrave._errors import ParameterError
 from margrave._typing import Codes, Floats
 from margrave._validation import (
+    MOST_LEVELS,
     Rules,
     check_parameters,
     is_classifier_or_none,
@@ -97,7 +99,10 @@ class ProgramClassifier(ScoreClassifier):
         """Each parameter with its allowed values, in words, and whether it has one of them."""
         return {
             "estimator": ("a classifier or None", is_classifier_or_none(self.estimator)),
-            "n_levels": ("a whole number of at least 1", is_count(self.n_levels)),
+            "n_levels": (
+                f"a whole number from 1 to {MOST_LEVELS}",
+                is_count(self.n_levels, MOST_LEVELS),
+            ),
         }
 
     def __sklearn_tags__(self) -> Tags:
@@ -417,7 +422,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         The learner at every node; :class:`TunableLogistic` if None. If its ``fit`` has no
         ``sample_weight``, it is trained on samples drawn by their weights.
     n_levels : int, default=15
-        Number of layers of learners. An odd number leaves no tie between two classes.
+        Number of layers of learners, at most 1000. An odd number leaves no tie between two classes.
     balance : bool, default=True
         Whether the classes have the same total weight at each node, so that its learner has an
         advantage for every class.
@@ -633,11 +638,10 @@ class MartingaleBoostClassifier(ProgramClassifier):
         Program of 5 levels, 26 nodes: 8 learner, 11 constant, 7 leaf
         """
         samples = self._require_training_data("grow")
-        if not is_count(levels):
-            raise ValueError(
-                f"{type(self).__name__}.grow needs levels to be a whole number of at least 1; "
-                f"got {levels!r}."
-            )
+        most = MOST_LEVELS - self.n_levels
+        if not is_count(levels, most):
+            allowed = f"a whole number from 1 to {most}"
+            raise ParameterError.of(f"{type(self).__name__}.grow", "levels", allowed, levels)
         taller = self._fitted_copy(n_levels=self.n_levels + int(levels))
         tunable = fits_arrays(self._learner())
         previous = None

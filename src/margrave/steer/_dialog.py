@@ -25,7 +25,7 @@ from margrave._indexing import select_rows
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import format_count, missing_extra
 from margrave._parallel import limit_threads
-from margrave._validation import is_count, is_number
+from margrave._validation import MOST_LEVELS, is_count, is_number
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Goal, Preference, PreferenceError, parse_goal
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
@@ -264,7 +264,7 @@ class Dialog(Saved):
             ``"martingale"`` is a martingale program, whose nodes can be tuned with
             :meth:`tune_nodes`.
         levels : int, default=3
-            Number of levels of the martingale program.
+            Number of levels of the martingale program, at most 1000.
         tune : float in (0, 1), default=None
             Fraction of the samples outside the certification set that is the tuning set, on which
             no member is trained. None uses out-of-fold predictions for all of these samples, or
@@ -1673,10 +1673,11 @@ class Dialog(Saved):
         'grown by 2 levels to 5'
         """
         steered, parent, began = self._current_program("grow"), self.position, perf_counter()
-        if not is_count(levels):
-            allowed = "a whole number of at least 1"
-            raise ParameterError.of("Dialog.grow", "levels", allowed, levels)
         model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
+        most = MOST_LEVELS - model.n_levels
+        if not is_count(levels, most):
+            allowed = f"a whole number from 1 to {most}"
+            raise ParameterError.of("Dialog.grow", "levels", allowed, levels)
         done, cancelled = 0, False
         while done < levels and not cancelled:
             with limit_threads(1):  # matrices are small

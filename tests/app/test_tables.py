@@ -506,6 +506,59 @@ def test_what_is_not_installed(saved, monkeypatch, package, name):
         write_table(frame, path)
 
 
+# Types of Parquet
+
+
+def saved_column(folder, values, kind=None):
+    """A Parquet file with a column of a type."""
+    path = folder / "t.parquet"
+    pq.write_table(pa.table({"n": [1, 2], "odd": pa.array(values, kind)}), path)
+    return path
+
+
+@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
+def test_times_of_day_are_read_as_seconds(tmp_path, unit, per_second):
+    kind = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+    frame = read_table(saved_column(tmp_path, [int(3601 * per_second) + 1, None], kind))
+    assert frame["odd"].tolist() == pytest.approx([3601 + 1 / per_second, np.nan], nan_ok=True)
+    assert frame["n"].tolist() == [1, 2]
+
+
+def test_decimals_and_durations_are_read(tmp_path):
+    path = saved_column(tmp_path, [10**60, 1], pa.decimal256(76, 0))
+    assert read_table(path)["odd"].astype(float).tolist() == [1e60, 1]
+    path = saved_column(tmp_path, [86400, 1], pa.duration("s"))
+    assert read_table(path)["odd"].tolist() == [pd.Timedelta("1D"), pd.Timedelta("1s")]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([b"\xff", b"b"], pa.binary()),
+        ([b"\xff", b"b"], pa.large_binary()),
+        ([b"\xff", b"b"], pa.binary(1)),
+        ([b"\xff", b"b"], pa.dictionary(pa.int32(), pa.binary())),
+        ([[1], [2]], pa.list_(pa.int64())),
+        ([{"b": 1}, {"b": 2}], pa.struct([("b", pa.int64())])),
+        ([[("b", 1)], []], pa.map_(pa.string(), pa.int64())),
+        ([1, 3_000_000], pa.date32()),  # the year 10183
+        ([1, 2], pa.timestamp("us", tz="Nowhere/Else")),
+    ],
+)
+def test_other_types_are_refused_with_the_column(tmp_path, values, kind):
+    path = saved_column(tmp_path, [None, None] if "dictionary" in str(kind) else values, kind)
+    assert_refused(rf"'odd'.*{re.match('[a-z_0-9]+', str(kind))[0]}", read_table, path)
+
+
+@pytest.mark.parametrize("digits", [20, 400, 4000])
+def test_whole_numbers_of_more_than_64_bits_stay_text(saved, digits):
+    cell = "9" * digits
+    frame = read_table(saved(f"id,n\n{cell},1\n7,2\n,3\n"))
+    assert frame["id"][:2].tolist() == [cell, "7"]
+    assert pd.isna(frame["id"][2])
+    frame.to_parquet(io.BytesIO())  # as the studio stores it
+
+
 # Writing
 
 

@@ -93,6 +93,7 @@ def text_files(rng: random.Random) -> Iterator[File]:
     yield "surrogates.csv", b"a,target\n" + b"\xed\xa0\x80,yes\n1,no\n" * 20
     yield "carriage.csv", _table().replace(b"\n", b"\r")
     yield "numbers.csv", _lines("a,target", *(f"{'9' * 5000},yes", "1e999999,no") * 20)
+    yield "whole.csv", _lines("a,target", *(f"{'9' * 4000},yes", "1,no") * 20)
     yield "nan.csv", _lines("a,target", *("nan,nan", "inf,-inf") * 30)
     yield "dates.csv", _lines("a,target", *("99999-99-99,yes", "0000-00-00,no") * 20)
     yield "too_many_rows.csv", b"a,target\n" + b"1,yes\n2,no\n" * 150_000
@@ -159,6 +160,13 @@ def parquet_files(rng: random.Random) -> Iterator[File]:
             pa.table({"a": pa.array([1] * 50).cast(pa.decimal256(76)), "target": ["y", "n"] * 25})
         ),
     )
+    kinds = [pa.time64("ns"), pa.time32("s"), pa.duration("ns"), pa.timestamp("us", tz="No/Zone")]
+    for kind in (*kinds, pa.large_binary(), pa.binary(2), pa.map_(pa.string(), pa.int64())):
+        odd = pa.array([1, 2] * 25, kind) if kind in kinds else pa.nulls(50, kind)
+        table = pa.table({"a": odd, "target": ["y", "n"] * 25})
+        yield f"{kind}.parquet".replace("/", "_"), _parquet(table)
+    far = pa.array([1, 3_000_000] * 25, pa.date32())
+    yield "far_dates.parquet", _parquet(pa.table({"a": far, "target": ["y", "n"] * 25}))
     yield "wide.parquet", _parquet(pa.table({f"c{i}": [1, 2] for i in range(5000)}))
     yield "rows_bomb.parquet", _parquet(pa.table({"a": np.zeros(60_000_000, np.int8)}))
     # A value that is repeated costs no bytes in the file, and its whole length in memory.
@@ -206,6 +214,7 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
                 largest, slowest = max(largest, peak.bytes), max(slowest, took)
                 status = response.status_code
                 understood = status == 201 or (400 <= status < 500 and response.json()["error"])
+                understood = understood and "could not be read as a table" not in response.text
                 problem = f"{status} {response.text[:100]}" if not understood else ""
                 if took > SECONDS:
                     problem = f"took {took:.0f} s"

@@ -119,7 +119,8 @@ def read_table(
     -----
     Missing values are empty fields, and in CSV also the texts that pandas reads as missing: NA,
     N/A, n/a, NaN, nan, NULL, null, None, <NA>, #N/A, #NA and a few others. Empty lines are
-    skipped. Dates stay text.
+    skipped. Dates stay text, and so do whole numbers of more than 64 bits. Times of day in Parquet
+    become seconds.
 
     A column seems to have decimal commas if all its cells are numbers and one of them cannot be a
     number of thousands: "0,5" or "1.234,5", but not "1,234", which stays text. With a comma as
@@ -279,18 +280,44 @@ def _read_parquet(path: Path) -> pandas.DataFrame:
         with path.open("rb") as file:
             stored = parquet.ParquetFile(file)
             _check_names(stored.schema_arrow.names, str(path))
+            for field in stored.schema_arrow:
+                kind = getattr(field.type, "value_type", field.type)  # that of a category
+                if pyarrow.types.is_nested(field.type) or "binary" in str(kind):
+                    raise _wrong_column(path, field)
             table = stored.read()
     except (pyarrow.ArrowException, OSError) as error:
         raise TableError(f"{path}: the Parquet file is damaged or incomplete.") from error
-    frame: pandas.DataFrame = table.to_pandas()
+    frame: pandas.DataFrame
+    try:
+        for place, field in enumerate(table.schema):
+            if pyarrow.types.is_time(field.type):  # from nanoseconds to seconds
+                time = table.column(place).cast(pyarrow.time64("ns")).cast(pyarrow.int64())
+                seconds = pyarrow.chunked_array([time.to_pandas() / 1e9], pyarrow.float64())
+                table = table.set_column(place, field.name, seconds)
+        frame = table.to_pandas()
+    except (pyarrow.ArrowException, ValueError) as error:
+        for field, column in zip(table.schema, table.columns, strict=True):
+            try:
+                column.to_pandas()
+            except (pyarrow.ArrowException, ValueError):
+                raise _wrong_column(path, field) from error
+        raise
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     frame.columns = [str(name) for name in frame.columns]
     return frame.reset_index(drop=True)
 
 
+def _wrong_column(path: Path, field: Any) -> TableError:
+    return TableError(
+        f"{path}: column {field.name[:_EXAMPLE]!r} of type {str(field.type)[:_EXAMPLE]} cannot be "
+        "read as numbers, texts, dates or times. Write it as numbers or text, or leave it out."
+    )
+
+
 def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pandas.DataFrame:
     from pandas import read_csv
+    from pandas.api.types import infer_dtype
     from pandas.errors import ParserError
 
     if decimal not in (None, ".", ","):
@@ -315,6 +342,9 @@ def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pa
             raise TableError(
                 f'{path}, line {last}: a quoted field has no closing quote (").'
             ) from error
+    for name in frame:  # whole numbers of more than 64 bits stay text, as those with decimals do
+        if frame[name].dtype == object and infer_dtype(frame[name]) == "integer":
+            frame[name] = frame[name].map(str, na_action="ignore")
     texts = [name for name in frame if str(frame[name].dtype).startswith(_TEXT_TYPES)]
     if decimal is None:
         _refuse_decimal_commas(frame[texts], path, encoding)

@@ -103,7 +103,6 @@ def check_size(path: Path, request: dict[str, Any]) -> None:
         if request["ending"] in (".parquet", ".pq"):
             with parquet.ParquetFile(path) as file:
                 _check_shape(file.metadata.num_rows, len(file.schema_arrow.names), request)
-                _refuse_nested(file.schema_arrow)
             return
         ends = _count_line_ends(path, request["unpacked"])
         _check_shape(0, _header_width(path, request["encoding"]), request)
@@ -154,15 +153,6 @@ def _check_shape(rows: int, columns: int, request: dict[str, Any]) -> None:
         raise UploadError(f"needs at most {request['rows']:,} rows; got more.", 413)
     if columns > request["columns"]:
         raise UploadError(f"needs at most {request['columns']:,} columns; got {columns:,}.", 413)
-
-
-def _refuse_nested(schema: Any) -> None:
-    for column in schema:
-        if pyarrow.types.is_nested(column.type):
-            raise UploadError(
-                f"needs numbers, texts or dates in every column; {column.name[:50]!r} holds lists "
-                "or records."
-            )
 
 
 def _open(path: Path, mode: str, **text: Any) -> Any:

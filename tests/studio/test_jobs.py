@@ -569,6 +569,7 @@ class TestWork:
         table = JobTable(file, waiting=5)
         search, waiting = add(table), add(table)
         assert table.claim(training=False).id == search.id
+        table.reclaim(all_running=True)  # as open_studio does
         works = {job.dialog_id: Held() for job in (search, waiting)}
         with bench_of(file, works=works) as bench:
             for job in (search, waiting):

@@ -725,6 +725,41 @@ def test_a_damaged_database(tmp_path):
     assert str(path) in str(error)
 
 
+@pytest.mark.parametrize(
+    ("column", "content"),
+    [
+        ("facts", b'{"rows": "\xff"}'),
+        ("facts", b'{"rows": '),
+        ("created", b"yesterday"),
+        ("created", b"\xff\xfe"),
+        ("name", b"\xc6mails"),
+    ],
+)
+def test_a_damaged_row(tmp_path, column, content):
+    """SQLite finds damage of its structure, and not of texts in it."""
+    path = tmp_path / "studio.sqlite3"
+    with Store(f"sqlite:///{path}") as store:
+        store.add_user("local")
+        row = store.add_table("local", "mails.csv", {"rows": 1}, b"")
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute(f"UPDATE tables SET {column} = CAST(? AS TEXT)", (content,))  # noqa: S608
+        error = store_error(store.table, "local", row.id)
+        assert error.code == "SQLITE_CORRUPT"
+        assert "codec" not in str(error)
+        assert "rows" not in str(error)
+
+
+def test_a_damaged_schema(tmp_path):
+    """The message of SQLite quotes it, and is then no text."""
+    path = tmp_path / "studio.sqlite3"
+    Store(f"sqlite:///{path}").open().close()
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"CREATE TABLE users", b"CREATE \xc6ABLE users"))
+    error = store_error(Store(f"sqlite:///{path}").open)
+    assert error.code == "SQLITE_CORRUPT"
+    assert str(path) in str(error)
+
+
 def test_a_database_that_another_program_holds(tmp_path):
     path = tmp_path / "studio.sqlite3"
     with Store(f"sqlite:///{path}?timeout=0.01") as store:

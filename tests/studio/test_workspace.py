@@ -302,6 +302,15 @@ def test_tables_are_kept_while_there_is_room_and_each_only_for_its_user(store):
     assert list(workspace._frames) == [names[1]]
 
 
+def test_a_damaged_table_is_reported_as_damage_of_the_store(store):
+    workspace, frame = Workspace(store, 10**6), pd.DataFrame({"a": [1, 2]})
+    for data in (b"", b"junk" * 100, parquet_of(frame)[:-1], b"\xff" + parquet_of(frame)[5:]):
+        table = store.add_table("local", "t.csv", {"rows": 2}, data)
+        with pytest.raises(StoreError) as caught:
+            workspace.frame("local", table.id)
+        assert caught.value.code == "SQLITE_CORRUPT"
+
+
 def test_many_who_need_a_table_at_once_load_it_once(store, monkeypatch):
     frame = pd.DataFrame({"a": np.arange(100), "y": ["x", "z"] * 50})
     workspace = Workspace(store, 2**20)

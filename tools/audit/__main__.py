@@ -15,10 +15,10 @@ from time import perf_counter
 
 from tools.audit._attacks import Attack, failure_list, table
 
-PARTS = ("requests", "uploads", "model_files", "inputs", "commands", "kills", "load")
+PARTS = ("requests", "uploads", "model_files", "inputs", "commands", "kills", "stores", "load")
 SMALL = {
     "requests": 15, "uploads": 4, "model_files": 4, "inputs": 20, "commands": 2, "kills": 1,
-    "load": 2,
+    "stores": 1, "load": 2,
 }  # fmt: skip
 """For `--small`, the number of attacks of each kind in a part."""
 

@@ -22,6 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneFree
 
+from margrave._errors import MargraveError
 from margrave._messages import missing_extra
 
 _WAIT = 30.0  # seconds that a writer waits for another, of this process or not
@@ -34,7 +35,7 @@ _SHAPE = (
     "characters such as @, : and / in a password as %40, %3A and %2F."
 )
 _SQLITE_ERRORS = {
-    "SQLITE_NOTADB": "{} is not a database; name another.",
+    "SQLITE_NOTADB": "{} is no database, or damaged; restore it from a backup, or name another.",
     "SQLITE_CORRUPT": "{} is damaged; restore it from a backup, or name another.",
     "SQLITE_READONLY": "{} cannot be written; see to the permissions of the file and its folder.",
     "SQLITE_CANTOPEN": "{} cannot be opened; see to the permissions of the file and its folder.",
@@ -255,6 +256,10 @@ def translate_errors(place: str = "The store", url: URL | None = None) -> Iterat
         raise cause if isinstance(cause, StoreError) else error from None
     except OverflowError as error:
         raise StoreError("What is to be stored has a number that is too large.") from error
+    except MargraveError:
+        raise
+    except ValueError as error:  # a text, date or JSON that cannot be read
+        raise damaged(place) from error
 
 
 def _tell(error: DBAPIError, place: str, url: URL | None) -> NoReturn:
@@ -264,6 +269,10 @@ def _tell(error: DBAPIError, place: str, url: URL | None) -> NoReturn:
         for code in _SQLITE_ERRORS:
             if name.startswith(code):
                 raise _sqlite_error(code, place) from error
+        # Without a name it comes from Python, for a text that is not UTF-8; SQLITE_ERROR is a table
+        # or column that is not there.
+        if isinstance(cause, sqlite3.OperationalError) and name in ("", "SQLITE_ERROR"):
+            raise damaged(place) from error
         raise StoreError(f"{place} failed: {cause}.") from error
     if url is None:
         if error.connection_invalidated or getattr(cause, "sqlstate", None) is None:
@@ -276,6 +285,11 @@ def _tell(error: DBAPIError, place: str, url: URL | None) -> NoReturn:
     if url.password and url.password in reason:
         reason = type(cause).__name__
     raise StoreError(f"{place} cannot be used: {reason}.") from None
+
+
+def damaged(place: str = "The store") -> StoreError:
+    """The error for content that nothing can read."""
+    return _sqlite_error("SQLITE_CORRUPT", place)
 
 
 def _sqlite_error(code: str, place: str) -> StoreError:

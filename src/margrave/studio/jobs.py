@@ -175,9 +175,7 @@ class Jobs:
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
     def start(self) -> None:
-        """Continue the interrupted jobs, and accept new ones."""
-        self.table.reclaim(all_running=not self.table.store.is_shared)
-        self.table.prune()
+        """Run the waiting jobs, and accept new ones."""
         for thread in (*self._threads, self._keeper):
             thread.start()
 

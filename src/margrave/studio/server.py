@@ -84,15 +84,18 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
         store.open()
         if saves and not settings.shared:  # open pages still have access after a restart
             settings = replace(settings, token=keep_token(token_file(url)))
+        store.add_user(LOCAL)
+        store.delete_unused_tables(datetime.now(UTC) - UNUSED)
+        limits = settings.limits
+        table = JobTable(store, limits.jobs_waiting)
+        table.reclaim(all_running=not store.is_shared)  # the interrupted jobs
+        table.prune()
     except BaseException:
         store.close()
         raise
-    store.add_user(LOCAL)
-    store.delete_unused_tables(datetime.now(UTC) - UNUSED)
-    limits = settings.limits
     workspace = Workspace(store, limits.live_bytes)
     kinds = {kind: partial(function, workspace) for kind, function in work.KINDS.items()}
-    jobs = Jobs(JobTable(store, limits.jobs_waiting), kinds, limits.workers)
+    jobs = Jobs(table, kinds, limits.workers)
     return Studio(settings, store, workspace, jobs, saves)
 
 

@@ -21,6 +21,7 @@ from margrave.app import Samples
 from margrave.export import can_export
 from margrave.steer import Account, Dialog, RowSample, SteeredClassifier
 from margrave.studio import views
+from margrave.studio._engine import damaged
 from margrave.studio.choices import Source, samples
 from margrave.studio.ledger import AccountCache, StoreLedger, bytes_of_rows, read_rows
 from margrave.studio.programs import call_of
@@ -133,7 +134,10 @@ class Workspace:
                 if table in self._frames:
                     self._frames.move_to_end(table)
                     return self._frames[table][0]
-            frame = frame_of(self.store.table_data(owner, table))
+            try:
+                frame = frame_of(self.store.table_data(owner, table))
+            except (ValueError, OSError) as error:
+                raise damaged() from error
             size = int(frame.memory_usage(deep=True).sum())
             with self._lock:
                 self._frames[table] = frame, size

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from margrave import datasets
 from margrave.app.tables import csv_text
-from margrave.studio import facts, uploads
+from margrave.studio import Settings, facts, open_studio, uploads
 from margrave.studio._parse_worker import work
 from margrave.studio.facts import facts_of
 from margrave.studio.settings import Limits
@@ -220,9 +220,59 @@ json.dump(seen, open({str(seen)!r}, "w"))
     assert "the-token" not in seen.read_text()
     assert "my-private-name" not in seen.read_text()
     assert not {"PATH", "USER", "MARGRAVE_SECRET"} & set(found["env"])
-    assert found["files"] == ["log.txt", "upload.csv"]
+    assert found["files"] == ["lock", "log.txt", "upload.csv"]
     assert found["mode"] == 0o700
     assert found["env"]["HOME"] != str(Path.home())
+
+
+# What a killed studio leaves
+
+
+PARSE = """
+import sys
+from margrave.studio.settings import Limits
+from margrave.studio.uploads import parse_upload
+parse_upload(b"a,b\\n1,2\\n", "t.csv", Limits(parse_seconds=300), command=sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def restart(tmp_path, monkeypatch):
+    """Start a studio that has its temporary folders in a folder of the test, and end it."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    settings = Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}")
+    return lambda: open_studio(settings).close()
+
+
+def test_the_next_studio_removes_the_uploads_of_a_killed_one(tmp_path, hanging, restart):
+    command, started = hanging
+    folder = tmp_path / "tmp"
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), TMPDIR=str(folder))
+    with subprocess.Popen([sys.executable, "-c", PARSE, *command], env=environment) as studio:  # noqa: S603
+        while not started.exists():
+            assert studio.poll() is None
+        (upload,) = folder.glob("*/upload.csv")
+        restart()  # of another studio: the first one still runs
+        assert upload.exists()
+        studio.kill()
+    restart()
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_studio_removes_no_other_folders(tmp_path, restart):
+    folder, other = tmp_path / "tmp", tmp_path / "other"
+    left = [other, folder / "margrave-studio-without", folder / "another"]
+    for one in left:
+        one.mkdir()
+        (one / "mine.csv").write_text("a")
+    (other / "lock").write_text("")
+    (folder / "another" / "lock").write_text("")
+    (folder / "margrave-studio-link").symlink_to(other)
+    (folder / "margrave-studio-without" / "lock").symlink_to(other / "lock")
+    restart()
+    assert all((one / "mine.csv").read_text() == "a" for one in left)
 
 
 @pytest.mark.parametrize(

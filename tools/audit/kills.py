@@ -11,8 +11,10 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import gettempdir
 from time import sleep
 from typing import Any
 
@@ -257,12 +259,40 @@ def start_second(server: Server) -> Attack:
     return attack
 
 
+def leave_upload(server: Server) -> Attack:
+    """Kill a studio as soon as it has begun to read an upload, and start it again."""
+    attack = Attack("an upload at a kill -9", "the next studio removes the file")
+
+    def upload() -> None:
+        with server.client() as user, suppress(httpx.TransportError):
+            user.http.post(
+                "/api/tables", files={"file": ("table.csv", b"a,b\n" + b"1,2\n" * 10**5)}
+            )
+
+    def files() -> set[Path]:
+        return set(Path(gettempdir()).glob("margrave-*/upload.csv"))
+
+    before, worker = files(), threading.Thread(target=upload)
+    worker.start()
+    while worker.is_alive() and not files() - before:
+        sleep(0.001)
+    server.kill()
+    worker.join()
+    left = files() - before
+    server.start()
+    attack.check(not left & files(), "the file is still there")
+    attack.measured = f"{len(left)} files after the kill"
+    return attack
+
+
 def run(seed: int, count: int | None) -> Iterator[Attack]:
     """Kill studios on SQLite, and a fourth as often on PostgreSQL if it is installed."""
     rng, n = random.Random(seed), count or 32  # noqa: S311
     with served() as server:
         yield kill_often(server, "kill -9, SQLite", n, rng)
         yield start_second(server)
+        server.start()
+        yield leave_upload(server)
     programs = postgresql()
     if programs is None or n < 4:
         return

@@ -50,7 +50,7 @@ def change_page(rng: random.Random, store: bytes) -> bytes:
     return store[:place] + page + store[place + 4096 :]
 
 
-def cut(rng: random.Random, store: bytes) -> bytes:
+def drop_part(rng: random.Random, store: bytes) -> bytes:
     """Drop the end or the beginning."""
     place = rng.randrange(1, len(store))
     return rng.choice((store[:place], store[place:]))
@@ -92,7 +92,7 @@ def run(seed: int, count: int | None) -> Iterator[Attack]:
         with closing(sqlite3.connect(first / "studio.db")) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         store = (first / "studio.db").read_bytes()
-        for damage in (change_bytes, change_texts, change_page, cut, replace):
+        for damage in (change_bytes, change_texts, change_page, drop_part, replace):
             for running in (False, True):
                 when = "while a studio runs" if running else "before a start"
                 attack = Attack(

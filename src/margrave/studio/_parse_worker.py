@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave.app.tables import TableError, place_of, read_table
+from margrave.studio._private_folders import LOCK
 from margrave.studio.facts import facts_of
 from margrave.studio.uploads import ANSWER, LOG, TABLE, UploadError
 
@@ -191,9 +192,10 @@ def _end_with_parent(file: str) -> None:
     """Wait until the parent closes the standard input; then delete all files and exit."""
     while os.read(0, 1):
         continue
-    for name in (file, TABLE, ANSWER, LOG):
-        Path(name).unlink(missing_ok=True)
-    Path.cwd().rmdir()
+    with suppress(OSError):  # the next studio may remove them too
+        for name in (file, TABLE, ANSWER, LOG, LOCK):
+            Path(name).unlink(missing_ok=True)
+        Path.cwd().rmdir()
     os._exit(1)
 
 

@@ -8,12 +8,12 @@ import hashlib
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -24,6 +24,7 @@ from margrave.app.samples import Table, find_table, samples_of
 from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
 from margrave.studio._connections import ACCEPTED, QUEUE, bound_logs, connection_class
+from margrave.studio._private_folders import private_folder
 from margrave.studio.choices import Source
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
@@ -160,15 +161,10 @@ def serve(
         def accepts_requests() -> None:
             ready(urls)
             if browser:
-                open_browser(urls[0], folders.enter_context(_private_folder()))
+                open_browser(urls[0], folders.enter_context(private_folder()))
 
         server = server_of(studio, accepts_requests, folders.close)
         asyncio.run(server.serve(sockets=[listener]))
-
-
-def _private_folder() -> tempfile.TemporaryDirectory[str]:
-    """Make a folder that only this user can open."""
-    return tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)
 
 
 def server_of(
@@ -261,20 +257,21 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
         _adopted[id(dialog)] = known
     url = f"{studio.settings.urls()[0]}#/d/{known}/frontier"
     if browser:
-        open_browser(url, _folders[-1].name)
+        open_browser(url, _folders[-1])
     return url
 
 
 _adopted: dict[int, str] = {}
-_folders: list[tempfile.TemporaryDirectory[str]] = []
+_folders: list[Path] = []
 
 
 @cache
 def _own_studio() -> Studio:
     """The studio of this process, in a thread, with a temporary store."""
-    folder = _private_folder()
-    _folders.append(folder)
-    settings = Settings.of(store=f"sqlite:///{folder.name}/studio.sqlite3")
+    folders = ExitStack()
+    atexit.register(folders.close)
+    _folders.append(folders.enter_context(private_folder()))
+    settings = Settings.of(store=f"sqlite:///{_folders[-1]}/studio.sqlite3")
     listener = listening(settings, None)
     settings = replace(settings, port=listener.getsockname()[1])
     try:

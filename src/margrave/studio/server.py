@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from margrave import __version__
 from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
+from margrave.studio._private_folders import remove_abandoned_folders
 from margrave.studio.context import Studio
 from margrave.studio.guard import LOCAL, Guard
 from margrave.studio.job_table import JobTable, TooMany
@@ -77,6 +78,7 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     ...     studio.close()
     http://127.0.0.1:8420/
     """
+    remove_abandoned_folders()
     url = settings.store or default_url()
     store = Store(url)
     try:

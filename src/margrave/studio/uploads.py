@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 from margrave import MargraveError
+from margrave.studio._private_folders import private_folder
 from margrave.studio.facts import facts_of
 from margrave.studio.settings import Limits, cores
 
@@ -148,9 +148,8 @@ def parse_upload(
     ending = _ending(name, shown)
     with (
         _turn(turns or _turns, limits.parse_seconds, stopped),
-        TemporaryDirectory(prefix="margrave-", ignore_cleanup_errors=True) as own,
+        private_folder() as folder,
     ):
-        folder = Path(own)
         _save(data, folder / f"upload{ending}", limits.upload_bytes, shown)
         _refuse_workbook(folder / f"upload{ending}", ending, shown)
         request = {

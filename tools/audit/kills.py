@@ -262,12 +262,11 @@ def start_second(server: Server) -> Attack:
 def leave_upload(server: Server) -> Attack:
     """Kill a studio as soon as it has begun to read an upload, and start it again."""
     attack = Attack("an upload at a kill -9", "the next studio removes the file")
+    table = {"file": ("table.csv", b"a,b\n" + b"1,2\n" * 10**5)}
 
     def upload() -> None:
         with server.client() as user, suppress(httpx.TransportError):
-            user.http.post(
-                "/api/tables", files={"file": ("table.csv", b"a,b\n" + b"1,2\n" * 10**5)}
-            )
+            user.http.post("/api/tables", files=table)
 
     def files() -> set[Path]:
         return set(Path(gettempdir()).glob("margrave-*/upload.csv"))

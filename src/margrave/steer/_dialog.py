@@ -155,10 +155,9 @@ class Dialog(Saved):
         The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     groups : array-like of shape (n_samples,), default=None
         The group of each sample of the tuning set. Samples of a group are in the same fold.
-    duplicates : {"group", "independent"}, default="group"
-        Whether rows that are equal in all features are copies of one observation, or independent
-        observations. Copies are in the same fold, and a certification set may not contain copies
-        of rows of the tuning set.
+    duplicates : {"group", "near", "independent"}, default="group"
+        What rows are that are equal or nearly equal, as in :meth:`from_data`. Copies are in the
+        same fold, and a certification set may not contain copies of rows of the tuning set.
     ledger : Ledger, default=None
         Knows which certification data are used up. None is a ledger of this dialog alone.
 
@@ -287,11 +286,13 @@ class Dialog(Saved):
         time : array-like of shape (n_samples,), default=None
             The time of each sample. The certification set holds the latest samples, and the
             predictions for the tuning set come from members trained on earlier samples only.
-        duplicates : {"group", "independent"}, default="group"
-            Whether rows that are equal in all features are copies of one observation, or
-            independent observations, as in a table of a few discrete features. Copies would break
-            a guarantee: the split keeps them together, and the certification set has one of each,
-            so that the guaranteed rates are over different rows.
+        duplicates : {"group", "near", "independent"}, default="group"
+            What rows are that are equal, also if only an identifier, a time or the like differs, or
+            that are nearly equal. Copies of one observation would break a guarantee: with "group"
+            and "near" the split keeps them together, and the certification set has one of each, so
+            that the guaranteed rates are over different rows. If a quarter of the rows nearly equal
+            others, "group" raises an error, so that you decide. "independent" counts each row, as
+            in a table of a few discrete features, and the certificate says so.
         n_jobs : int, default=None
             Number of models to fit in parallel, in threads; -1 uses all cores.
         random_state : int, RandomState or None, default=None

@@ -184,9 +184,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         class the preference needs. None makes no certificate.
     strategies : list of str, default=None
         Strategies to try, among "move", "reject" and "retune". None tries "move" and "reject".
-    duplicates : {"group", "independent"}, default="group"
-        Whether rows that are equal in all features are copies of one observation, or independent
-        observations; as in :meth:`Dialog.from_data`.
+    duplicates : {"group", "near", "independent"}, default="group"
+        What rows are that are equal or nearly equal; as in :meth:`Dialog.from_data`.
     n_jobs : int, default=None
         Number of members to fit in parallel.
     random_state : int, RandomState or None, default=None

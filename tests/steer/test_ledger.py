@@ -1,7 +1,10 @@
 """What a certification set may still be used for: fractions of δ, and accepting twice."""
 
+import os
 import pickle
+import re
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -28,6 +31,7 @@ from margrave.steer import (
     _certify,
 )
 
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes that are files")
 USED_UP = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
 
 
@@ -790,6 +794,39 @@ class TestFile:
         assert certified(begin(*TABLE, ledger=FileLedger(link)))
         assert not certified(begin(*TABLE, seed=1, ledger=FileLedger(path)))
         assert [file.name for file in link.parent.iterdir()] == ["link.json"]  # no lock of its own
+
+    @posix
+    @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+    def test_a_lock_that_is_no_regular_file_is_refused_at_once(self, tmp_path, kind):
+        lock, other = tmp_path / ".ledger.json.lock", tmp_path / "other"
+        if kind == "link":
+            lock.symlink_to(other)
+        elif kind == "folder":
+            lock.mkdir()
+        else:
+            os.mkfifo(lock)
+            reader = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)  # or a writer could wait for one
+        with pytest.raises(OSError, match=re.escape(lock.name)):
+            FileLedger(tmp_path / "ledger.json").read()
+        assert not other.exists()
+        if kind == "pipe":
+            os.close(reader)
+
+    @posix
+    def test_a_lock_is_for_all_who_may_write_and_never_changed(self, tmp_path):
+        path, other = tmp_path / "ledger.json", tmp_path / "other"
+        before = os.umask(0o002)
+        try:
+            FileLedger(path).read()
+        finally:
+            os.umask(before)
+        lock = tmp_path / ".ledger.json.lock"
+        assert stat.S_IMODE(lock.stat().st_mode) == 0o664
+        lock.unlink()
+        other.write_text("of somebody else")
+        lock.hardlink_to(other)
+        assert certified(begin(*TABLE, ledger=FileLedger(path)))
+        assert other.read_text() == "of somebody else"
 
     def test_a_place_that_cannot_be_written_is_refused_at_once(self, tmp_path):
         with pytest.raises(ParameterError, match="path"):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -25,7 +26,7 @@ import numpy as np
 
 from margrave._atomic_write import atomic_write, resolve_file
 from margrave._errors import ParameterError
-from margrave._file_lock import lock_file
+from margrave._file_lock import lock_file, open_regular
 from margrave.steer._certificate import Use
 from margrave.steer._files import FileError
 from margrave.steer._order_statistic import GuaranteeError
@@ -500,7 +501,8 @@ class FileLedger(Ledger):
             If the file is damaged; or missing, after this ledger has written it.
         """
         path = Path(self.path)
-        with path.with_name(f".{path.name}.lock").open("a", encoding="utf-8") as file:
+        lock = path.with_name(f".{path.name}.lock")  # nothing is written to it
+        with os.fdopen(open_regular(lock, os.O_RDWR | os.O_CREAT), "r+b") as file:
             lock_file(file, wait=True)
             accounts = self._read(path)
             before = list(accounts)

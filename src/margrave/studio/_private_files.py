@@ -6,9 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from margrave._file_lock import open_regular
 from margrave.studio._engine import StoreError
-
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no pipes
 
 
 def open_private(path: Path, flags: int, *, tighten: bool = False) -> int:
@@ -27,15 +26,13 @@ def open_private(path: Path, flags: int, *, tighten: bool = False) -> int:
     Raises
     ------
     OSError
-        If it cannot be opened.
+        If it is not a regular file, or cannot be opened.
     StoreError
-        If it is not a regular file, or belongs to or can be opened by other users.
+        If it belongs to or can be opened by other users.
     """
-    handle = os.open(path, flags | _PLAIN, 0o600)
+    handle = open_regular(path, flags, 0o600)
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise StoreError(f"The file {path} is not a regular file; delete it.")
         if not hasattr(os, "geteuid"):  # on Windows, the permissions are those of the folder
             return handle
         is_loose = bool(stat.S_IMODE(status.st_mode) & 0o077)

@@ -383,6 +383,37 @@ def test_a_file_that_names_a_ledger_in_a_file_is_refused(dialog, module):
     assert refused.value.fields["types"] == [f"{module}.FileLedger"]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("delta", 7.0),
+        ("delta", float("nan")),
+        ("uses", ()),
+        ("uses", {}),
+        ("rows", None),
+        ("target", 7),
+        ("part", 0.0),
+        ("part", -5.0),
+        ("outcome", "other"),
+    ],
+)
+def test_a_dialog_with_a_damaged_account_is_refused(dialog, field, value):
+    (account,) = dialog.ledger.in_memory
+    one = account.uses[0] if field in ("part", "outcome") else account
+    object.__setattr__(one, field, value)
+    with pytest.raises(FileError) as caught:
+        Dialog.from_bytes(dialog.to_bytes())
+    assert caught.value.code == "damaged"
+
+
+@pytest.mark.parametrize("accounts", [{}, None, [7]])
+def test_a_dialog_with_a_damaged_ledger_is_refused(dialog, accounts):
+    dialog.ledger.in_memory = accounts
+    with pytest.raises(FileError) as caught:
+        Dialog.from_bytes(dump_bytes(dialog))
+    assert caught.value.code == "damaged"
+
+
 # Reading what is not ours
 
 

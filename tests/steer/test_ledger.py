@@ -105,6 +105,60 @@ class TestAccount:
         assert account_of(1 - 0.95).next_part(0.05, reserve=False) == 1 - 0.95
 
 
+USE = {
+    "part": 0.05,
+    "date": "2026-01-01",
+    "preference": "fp <= 1%",
+    "outcome": "certified",
+    "name": "a",
+}
+DAMAGED = [
+    *({"uses": [{**USE, "part": part}]} for part in (0, -5, 1, True, "0.05", None, 10**400)),
+    *({"uses": [{**USE, "part": float(part)}]} for part in ("nan", "inf", "-inf")),
+    *({"uses": [{**USE, "outcome": outcome}]} for outcome in ("other", "", None, [])),
+    *({"uses": [{**USE, "date": date}]} for date in ("", "yesterday", 7)),
+    *({"uses": [{**USE, field: None}]} for field in ("name", "preference")),
+    *({"uses": uses} for uses in ({}, [], None, 7, [{}], [USE, USE], [{**USE, "more": 1}])),
+    *({"delta": delta} for delta in (0, 1, -0.05, 7, float("nan"), True, "0.05", None, 10**400)),
+    *({"rows": rows} for rows in ("", "AAAA", "AAAAAAAAAAA=" * 2, "?", None, 7)),
+    *({"target": target} for target in (7, [], {})),
+]
+
+
+class TestDamagedAccount:
+    @pytest.mark.parametrize("change", DAMAGED, ids=repr)
+    def test_a_damaged_account_is_an_error(self, change):
+        record = account_of(0.05, 0.05).to_dict()
+        assert Account.from_dict(record).used_up
+        with pytest.raises(FileError) as refused:
+            Account.from_dict(record | change)
+        assert refused.value.code == "damaged"
+
+    @pytest.mark.parametrize("record", [None, [], {}, "x", 7])
+    def test_what_is_no_account_is_an_error(self, record):
+        with pytest.raises(FileError) as refused:
+            Account.from_dict(record)
+        assert refused.value.code == "damaged"
+
+    @pytest.mark.parametrize("step", [-1, 0])
+    def test_rows_are_sorted_and_each_is_there_once(self, step):
+        hashes = RowSample.of(np.arange(9.0)[:, None]).hashes
+        rows = RowSample(hashes[::-1] if step else np.repeat(hashes, 2))
+        with pytest.raises(ParameterError) as refused:
+            Account(0.05, rows)
+        assert refused.value.fields["parameter"] == "rows"
+
+    def test_a_state_with_a_damaged_account_is_refused(self):
+        dialog = begin(*TABLE)
+        dialog.accept()
+        state = dialog.dump_state()
+        state["accounts"][0]["uses"][0]["part"] = -5
+        models = [dialog.accepted[0].model.to_bytes()]
+        with pytest.raises(FileError) as refused:
+            Dialog.restore(dialog.dump_start(), [dialog.dump_step(1)], models, state)
+        assert refused.value.code == "damaged"
+
+
 class TestAccepting:
     def test_the_first_takes_all_and_a_second_is_refused(self, dialog):
         first = dialog.accept(*CERTIFY).certificate_
@@ -710,17 +764,44 @@ class TestRows:
         (account,) = FileLedger(path).read()
         assert [use.outcome for use in account.uses] == ["certified"]
 
-    @pytest.mark.parametrize("content", ["", "[]", '{"format": 9, "accounts": []}', "truncated"])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "",
+            "[]",
+            "{}",
+            "null",
+            '"x"',
+            "[" * 100_000,
+            '{"format": ' + "9" * 10_000 + "}",
+            '{"format": 1, "accounts": []}',  # of an earlier version
+            '{"format": 2, "accounts": []}',
+            '{"format": 2, "accounts": {}}',
+            "\xff",
+            "truncated",
+            "another part",
+            "another outcome",
+            "no accounts",
+        ],
+    )
     def test_a_damaged_file_is_not_an_empty_ledger(self, tmp_path, content):
         path = tmp_path / "ledger.json"
         assert self.used(FileLedger(path), TABLE[0], "a")
-        content = path.read_text()[:-100] if content == "truncated" else content
-        path.write_text(content)
+        written = path.read_text()
+        changes = {
+            "truncated": written[:-100],
+            "another part": written.replace('"part": 0.05', '"part": 0.01'),
+            "another outcome": written.replace('"certified"', '"refused"'),
+            "no accounts": re.sub(r"\[.*\]", "[]", written, flags=re.DOTALL),
+        }
+        content = changes.get(content, content)
+        assert content != written
+        path.write_bytes(content.encode("latin-1"))
         for act in (FileLedger(path).read, lambda: self.used(FileLedger(path), TABLE[0], "b")):
             with pytest.raises(FileError) as refused:
                 act()
             assert (refused.value.code, refused.value.fields["name"]) == ("damaged", str(path))
-        assert path.read_text() == content
+        assert path.read_bytes() == content.encode("latin-1")
 
     def test_others_wait_while_a_file_is_open(self, tmp_path):
         ledgers = [FileLedger(tmp_path / "ledger.json") for _ in range(2)]
@@ -794,6 +875,12 @@ class TestFile:
         assert certified(begin(*TABLE, ledger=FileLedger(link)))
         assert not certified(begin(*TABLE, seed=1, ledger=FileLedger(path)))
         assert [file.name for file in link.parent.iterdir()] == ["link.json"]  # no lock of its own
+
+    def test_spaces_and_line_ends_of_the_file_are_free(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        assert certified(begin(*TABLE, ledger=FileLedger(path)))
+        path.write_text(re.sub(r"\n *", "\r\n\t", path.read_text()))
+        assert not certified(begin(*TABLE, seed=1, ledger=FileLedger(path)))
 
     @posix
     @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import Engine, event, select, text
 from tests.studio.page_parts import uploaded
 from tests.studio.serving import connected, serving
 
-from margrave.steer import GuaranteeError, RowSample
+from margrave.steer import FileError, GuaranteeError, RowSample
 from margrave.studio.ledger import StoreLedger
 from margrave.studio.store import DialogRow, Store
 
@@ -209,3 +209,20 @@ def test_what_one_ledger_of_a_store_records_is_used_up_in_all_others(tmp_path):
             with free.use(rows_of_it, name="next", **request) as grant:
                 assert grant.number == 1
         assert sorted(len(account.uses) for account in ledger.read()) == [1, 1]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("change", ["uses = '[]'", "uses = '{}'", "delta = 7", "hashes = x''"])
+def test_a_damaged_account_of_a_store_is_an_error(tmp_path, change):
+    table, request = RowSample.of(rows(9)), {"preference": "fp <= 30%", "delta": 0.05}
+    url = f"sqlite:///{tmp_path}/studio.sqlite3"
+    with Store(url) as store, StoreLedger(store, "y").use(table, name="first", **request):
+        pass
+    with Store(url) as store:
+        with store.write() as session:
+            session.execute(text(f"UPDATE accounts SET {change}"))  # noqa: S608
+        ledger = StoreLedger(store, "y")
+        for act in (ledger.read, lambda: ledger.use(table, name="next", **request).__enter__()):
+            with pytest.raises(FileError) as refused:
+                act()
+            assert refused.value.code == "damaged"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy.stats import binom
 
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import name_class
+from margrave._validation import check_parameters, is_number
 from margrave.confusion import Bound, Confusion, Preference, format_decimal
 from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._order_statistic import clopper_pearson
@@ -222,6 +224,19 @@ class Use:
     preference: str
     outcome: str
     name: str = ""
+
+    def __post_init__(self) -> None:
+        outcomes = ("certified", "refused", "unfinished")
+        is_date = isinstance(self.date, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", self.date)
+        is_outcome = isinstance(self.outcome, str) and self.outcome in outcomes
+        rules = {
+            "part": ("a number between 0 and 1", is_number(self.part) and 0 < self.part < 1),
+            "date": ("a date such as 2026-01-31", bool(is_date)),
+            "preference": ("a string", isinstance(self.preference, str)),
+            "outcome": (f"one of {', '.join(outcomes)}", is_outcome),
+            "name": ("a string", isinstance(self.name, str)),
+        }
+        check_parameters(self, rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the use in values that JSON can hold."""

@@ -1,4 +1,4 @@
-"""Checks of a loaded model: numbers that compiled code uses as positions, without checking them.
+"""Checks of a loaded model: numbers that compiled code uses as positions, and accounts of data.
 
 skops checks the types in a file, not their content. A tree whose node names a child or a column
 that does not exist makes scikit-learn read outside of its arrays, which ends the process; a node
@@ -38,6 +38,8 @@ from sklearn.neighbors import (
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from margrave.steer._certificate import Use
+from margrave.steer._ledger import Account, Ledger
 from margrave.steer._scorer import Scorer
 
 _Bools = NDArray[np.bool_]
@@ -229,6 +231,15 @@ def _check_decimals(scorer: Any) -> None:
     _need(abs(scorer.decimals) < _MOST_DECIMALS)  # NumPy computes the power of ten in a loop
 
 
+# Accounts of certification data: a damaged one must not grant what is used up
+
+
+def _check_ledger(ledger: Any) -> None:
+    accounts = ledger.in_memory
+    _need(isinstance(accounts, list))
+    _need(all(isinstance(account, Account) and account.uses for account in accounts))
+
+
 _FORESTS = (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -251,6 +262,9 @@ _CONTENT: _Checks = [
     ((scipy.sparse.sparray, scipy.sparse.spmatrix), _check_sparse),
     ((np.random.RandomState, np.random.Generator), _check_generator),
     (Scorer, _check_decimals),
+    (Use, Use.__post_init__),
+    (Account, Account.__post_init__),
+    (Ledger, _check_ledger),
 ]
 _RUNS: _Checks = [
     ((GradientBoostingClassifier, GradientBoostingRegressor), _check_boosting_columns)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 from margrave._atomic_write import atomic_write, resolve_file
 from margrave._errors import ParameterError
 from margrave._file_lock import lock_file, open_regular
+from margrave._validation import check_parameters, is_number
 from margrave.steer._certificate import Use
 from margrave.steer._files import FileError
 from margrave.steer._order_statistic import GuaranteeError
@@ -43,7 +45,7 @@ _KEPT = 8192
 # both, by more than the error above. A few rows that two tables have in common by chance or by
 # mistake do not make them the same data.
 _SAME = 0.25
-_FORMAT = 1  # of the file of a ledger
+_FORMAT = 2  # of the file of a ledger
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -153,6 +155,25 @@ class Account:
     target: str | None = None
     uses: tuple[Use, ...] = ()
 
+    def __post_init__(self) -> None:
+        delta, uses = self.delta, self.uses
+        hashes: Any = getattr(self.rows, "hashes", None)
+        is_sample = isinstance(hashes, np.ndarray) and hashes.dtype == np.uint64
+        is_sample = is_sample and hashes.ndim == 1 and 0 < len(hashes) <= _KEPT
+        is_tuple = isinstance(uses, tuple) and all(isinstance(use, Use) for use in uses)
+        is_delta = is_number(delta) and (0 < delta < 1 or (delta == 0 and not uses))
+        # The parts of merged accounts may be more than delta in total.
+        rules = {
+            "delta": ("a number between 0 and 1", is_delta),
+            "rows": ("a sample of rows", is_sample and bool((hashes[1:] > hashes[:-1]).all())),
+            "target": ("a string or None", isinstance(self.target, str | None)),
+            "uses": (
+                "a tuple of uses with different names",
+                is_tuple and len({use.name for use in uses}) == len(uses),
+            ),
+        }
+        check_parameters(self, rules)
+
     @property
     def used_up(self) -> bool:
         """Whether no further certificate is possible on these data."""
@@ -218,11 +239,26 @@ class Account:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Account:
-        """Read what :meth:`to_dict` returned."""
-        uses = tuple(Use(**use) for use in record["uses"])
-        return cls(
-            float(record["delta"]), RowSample.from_text(record["rows"]), record["target"], uses
-        )
+        """Read what :meth:`to_dict` returned, of an account that has uses.
+
+        Raises
+        ------
+        FileError
+            If it is damaged.
+        """
+        try:
+            uses = tuple(Use(**use) for use in record["uses"])
+            if not uses:
+                raise ValueError("the account has no uses")
+            rows = RowSample.from_text(record["rows"])
+            return cls(record["delta"], rows, record["target"], uses)
+        except Exception as error:
+            raise FileError(
+                "An account of the ledger is damaged: without it nobody knows which certification "
+                "data are used up. Restore the ledger.",
+                code="damaged",
+                name="account",
+            ) from error
 
 
 class Ledger:
@@ -508,7 +544,8 @@ class FileLedger(Ledger):
             before = list(accounts)
             yield accounts
             if accounts != before:
-                record = {"format": _FORMAT, "accounts": [one.to_dict() for one in accounts]}
+                records = [one.to_dict() for one in accounts]
+                record = {"format": _FORMAT, "digest": _digest(records), "accounts": records}
                 with atomic_write(path, ".json") as temporary:
                     temporary.write_text(json.dumps(record, indent=1), encoding="utf-8")
                 self._written = True
@@ -516,10 +553,7 @@ class FileLedger(Ledger):
     def _read(self, path: Path) -> list[Account]:
         """Read the accounts; a file that cannot be read is an error, never an empty ledger."""
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            if record["format"] != _FORMAT:
-                raise ValueError(f"format {record['format']}")
-            return [Account.from_dict(account) for account in record["accounts"]]
+            content = path.read_bytes()
         except FileNotFoundError as error:
             if not self._written:
                 return []
@@ -529,7 +563,15 @@ class FileLedger(Ledger):
                 code="missing",
                 name=self.path,
             ) from error
-        except (ValueError, TypeError, KeyError) as error:
+        try:
+            record = json.loads(content)
+            records = record["accounts"]
+            if record["format"] != _FORMAT or not isinstance(records, list):
+                raise ValueError("the file has another format")
+            if record["digest"] != _digest(records):
+                raise ValueError("the accounts were changed")
+            return [Account.from_dict(account) for account in records]
+        except Exception as error:
             raise FileError(
                 f"The ledger {self.path!r} is damaged, or not a ledger that this version of "
                 "Margrave wrote: without it nobody knows which certification data are used up. "
@@ -537,3 +579,8 @@ class FileLedger(Ledger):
                 code="damaged",
                 name=self.path,
             ) from error
+
+
+def _digest(records: Any) -> str:
+    """Return a digest of the accounts in a file, whatever its spaces and line ends."""
+    return blake2b(json.dumps(records).encode(), digest_size=16).hexdigest()

@@ -5,6 +5,7 @@ Its accounts outlive the dialogs, tables and users that they come from.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from margrave.steer import Account, Ledger, RowSample, Use
+from margrave.steer import Account, Ledger, RowSample
 from margrave.studio._tables import AccountRow
 from margrave.studio.store import Store
 
@@ -144,9 +145,10 @@ def bytes_of_rows(rows: RowSample) -> bytes:
 
 
 def read_account(row: AccountRow) -> Account:
-    """Return the account that a row holds."""
-    uses = tuple(Use(**use) for use in row.uses)
-    return Account(row.delta, read_rows(row.hashes), row.target, uses)
+    """Return the account that a row holds; a damaged one is an error."""
+    rows = base64.b64encode(row.hashes).decode("ascii")
+    record = {"delta": row.delta, "target": row.target, "uses": row.uses, "rows": rows}
+    return Account.from_dict(record)
 
 
 def make_row(account: Account) -> AccountRow:

@@ -38,7 +38,7 @@ from margrave.steer import (
     SteeredClassifier,
     Threshold,
 )
-from margrave.steer._files import _is_known, dump_bytes
+from margrave.steer._files import _is_known, dump_bytes, with_digest
 
 RANDOM = np.random.default_rng(6)
 N = 300
@@ -125,18 +125,26 @@ def schema_of(data):
         return json.loads(archive.read("schema.json"), object_hook=named)
 
 
-def with_schema(data, change):
-    """The bytes of a file whose schema a function has changed in place."""
+def members_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def archive_of(members, **options):
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as known, zipfile.ZipFile(buffer, "w") as archive:
-        for name in known.namelist():
-            content = known.read(name)
-            if name == "schema.json":
-                schema = json.loads(content)
-                change(schema)
-                content = json.dumps(schema).encode()
+    with zipfile.ZipFile(buffer, "w", **options) as archive:
+        for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def with_schema(data, change):
+    """The bytes of a file whose schema a function has changed in place."""
+    members = members_of(data)
+    schema = json.loads(members["schema.json"])
+    change(schema)
+    members["schema.json"] = json.dumps(schema).encode()
+    return with_digest(archive_of(members))
 
 
 def test_a_file_is_as_skops_would_write_it_with_its_format(talked):
@@ -450,17 +458,104 @@ def test_any_bytes(tmp_path, noise):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_bit_that_flipped_never_changes_an_answer(model_file, tmp_path, place, bit):
+def test_a_flipped_bit_is_noticed(model_file, tmp_path, place, bit):
     damaged = bytearray(model_file.read_bytes())
     damaged[int(place * len(damaged))] ^= 1 << bit
     path = tmp_path / "flipped.skops"
     path.write_bytes(bytes(damaged))
-    try:
-        loaded = SteeredClassifier.load(path)
-    except FileError:
-        return
-    known = SteeredClassifier.load(model_file)
-    np.testing.assert_array_equal(loaded.predict(X), known.predict(X))
+    refused(path, kind=SteeredClassifier)
+
+
+def damaged(data):
+    with pytest.raises(FileError) as caught:
+        SteeredClassifier.from_bytes(data)
+    return caught.value.code == "damaged"
+
+
+@pytest.mark.parametrize("content", [b'"0.9"', b'"is_json"'])
+def test_an_edited_file_is_noticed(model_file, content):
+    """Edited with another confidence, or only packed again; the checksums of the archive fit."""
+    data = model_file.read_bytes()
+    members = members_of(data)
+    assert content in members["schema.json"]
+    members["schema.json"] = members["schema.json"].replace(content, content.replace(b"9", b"99"))
+    edited = archive_of(members, compression=zipfile.ZIP_DEFLATED)
+    assert damaged(edited)
+    assert damaged(edited[:-2] + b"\x40\x00" + data[-64:])  # with the digest of the other file
+    assert SteeredClassifier.from_bytes(with_digest(edited))
+
+
+# Files that would take much memory
+
+
+def declaring(data, n_bytes):
+    """The file with another member, which declares a size."""
+    buffer = io.BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.writestr("more.npy", b"")
+        archive.getinfo("more.npy").file_size = n_bytes
+    return buffer.getvalue()
+
+
+def with_sparse(data, n_bytes):
+    """The file with another member, an archive with a member that declares a size."""
+    inner = io.BytesIO()
+    np.savez_compressed(inner, data=np.zeros(9))
+    return archive_of({**members_of(data), "more.npz": declaring(inner.getvalue(), n_bytes)})
+
+
+def naming(data, *ids):
+    """The file with objects that name the same array."""
+    member = io.BytesIO()
+    np.save(member, np.zeros(9))
+    array = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
+    array |= {"type": "numpy", "file": "1.npy"}
+    arrays = [array if id_ is None else array | {"__id__": id_} for id_ in ids]
+    several = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+
+    def add(schema):
+        schema["content"]["content"]["certificate_"] = {**several, "content": arrays}
+
+    return with_schema(archive_of({**members_of(data), "1.npy": member.getvalue()}), add)
+
+
+def twice(data):
+    """The file with two members of the same name."""
+    buffer = io.BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as archive, pytest.warns(UserWarning, match="schema"):
+        archive.writestr("schema.json", archive.read("schema.json"))
+    return buffer.getvalue()
+
+
+LARGE = {
+    "a large member": lambda data: declaring(data, 1 << 40),
+    "a large array in a member": lambda data: with_sparse(data, 1 << 40),
+    "a large schema": lambda data: archive_of(
+        {**members_of(data), "schema.json": members_of(data)["schema.json"] + b" " * 20_000_000},
+        compression=zipfile.ZIP_DEFLATED,
+    ),
+    "another compression": lambda data: archive_of(members_of(data), compression=zipfile.ZIP_BZIP2),
+    "an array of many objects": lambda data: naming(data, 1, 2),
+    "an array of objects without an id": lambda data: naming(data, None, None),
+    "an array of objects with an id of zero": lambda data: naming(data, 0, 0),
+    "two members of one name": twice,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_file_that_would_take_much_memory_is_refused(model_file, kind):
+    assert damaged(with_digest(LARGE[kind](model_file.read_bytes())))
+
+
+def test_objects_with_one_id_are_one_object(model_file):
+    loaded = SteeredClassifier.from_bytes(naming(model_file.read_bytes(), 1, 1))
+    assert loaded.certificate_[0] is loaded.certificate_[1]
+
+
+def test_a_model_that_can_be_compressed_well_can_be_saved_and_loaded(model_file):
+    model = SteeredClassifier.load(model_file)
+    model.note = "a" * 20_000_000
+    assert SteeredClassifier.from_bytes(model.to_bytes()).note == model.note
 
 
 def test_an_archive_of_something_else(tmp_path):

@@ -26,6 +26,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from margrave.steer import Dialog, FileError, SteeredClassifier
+from margrave.steer._files import with_digest
 
 ROOT = Path(__file__).resolve().parents[2]
 RANDOM = np.random.default_rng(4)
@@ -214,7 +215,7 @@ def write_parts(parts):
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    return buffer.getvalue()
+    return with_digest(buffer.getvalue())
 
 
 # A plain value in the schema; one with an id that an earlier value has would be that value.

@@ -3,16 +3,20 @@
 A file is written beside its destination and then renamed, so that an interrupted write leaves the
 old file. Loading accepts Margrave's own types and the parts of scikit-learn models; a file with any
 other type is refused before an object is built. Each file names its format, which grows by one
-when a change of the classes makes older files unreadable.
+when a change of the classes makes older files unreadable. It ends with a digest of itself, which
+shows damage and careless edits; whoever edits a file on purpose can write the digest as well.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +31,7 @@ from margrave._messages import missing_extra
 
 T = TypeVar("T")
 
-_FORMAT = 6  # files of format 1 do not name it
+_FORMAT = 7  # files of format 1 do not name it
 _STAMP = "_margrave"
 
 # Parts of scikit-learn models that skops does not trust by default and that hold arrays only; and
@@ -61,6 +65,14 @@ _WRITES_FILES = ("margrave.steer._ledger", "FileLedger")
 
 
 _COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}
+_DIGEST = 64  # hexadecimal digits, the comment at the end of the archive
+# A file is refused if it unpacks to more than some bytes and so many times its own size: then a
+# small file needs little memory. Forests unpack to 4 to 6 times the size of their file, and their
+# schema alone, which takes about 30 times its size when it is parsed, to 5 times. Constant columns
+# are compressed to a 200th; what exceeds the limits is saved without compression.
+_RATIO = 8
+_MOST_FREE, _SCHEMA_FREE = 256 << 20, 8 << 20
+_MOST_MEMBERS = 100_000  # each takes time; the file of a forest has five for each tree
 
 
 class FileError(MargraveError):
@@ -69,8 +81,8 @@ class FileError(MargraveError):
     Attributes
     ----------
     code : str
-        "missing", "damaged", "format" (another version of Margrave wrote it), "kind" (it holds
-        another object) or "untrusted" (it holds types that are not trusted).
+        "missing", "damaged" (or edited), "format" (another version of Margrave wrote it), "kind"
+        (it holds another object) or "untrusted" (it holds types that are not trusted).
     fields : dict
         The ``name`` of the file, and the values that the message mentions.
 
@@ -173,7 +185,52 @@ def dump_bytes(what: Any) -> bytes:
         context.clear_memo()
         state |= {"protocol": context.protocol, "_skops_version": version}
         state[_STAMP] = {"format": _FORMAT, "version": margrave.__version__}
-        archive.writestr("schema.json", json.dumps(state))
+        schema = json.dumps(state)
+        archive.writestr("schema.json", schema)
+    data, size = buffer.getvalue(), sum(one.file_size for one in archive.infolist())
+    if any(name.endswith(".npz") for name in archive.namelist()):  # archives of sparse matrices
+        size = len(_unpack(data, math.inf))
+    more = (_RATIO - 1) * len(data)  # one less, for the headers of the members
+    is_dense = size > _MOST_FREE + more or len(schema) > _SCHEMA_FREE + more
+    return with_digest(_unpack(data, math.inf) if is_dense else data)
+
+
+def with_digest(data: bytes) -> bytes:
+    """Return an archive with the digest of its bytes as its comment."""
+    buffer = BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.comment = bytes(_DIGEST)
+    body = buffer.getvalue()[:-_DIGEST]
+    return body + _digest(body)
+
+
+def _digest(body: bytes | memoryview) -> bytes:
+    return blake2b(body, digest_size=_DIGEST // 2).hexdigest().encode()
+
+
+def _unpack(data: bytes, most: float) -> bytes:
+    """Return an archive with the same members, not compressed.
+
+    The sizes that the members declare are added up before one is read, and no more is read of it
+    than it declares.
+    """
+    buffer = BytesIO()
+    with zipfile.ZipFile(BytesIO(data)) as packed, zipfile.ZipFile(buffer, "w") as plain:
+        members = packed.infolist()
+        if sum(one.file_size for one in members) > most:
+            raise ValueError("the archive is too large")
+        if not len({one.filename for one in members}) == len(members) <= _MOST_MEMBERS:
+            raise ValueError("the archive has too many members, or two with the same name")
+        if {one.compress_type for one in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise ValueError("a member is compressed by a method that could exceed its size")
+        for one in members:
+            with packed.open(one) as file:
+                content = file.read(one.file_size)
+            if content[:2] == b"PK":  # the archive of a sparse matrix: NumPy goes by these bytes
+                content = _unpack(content, most - buffer.tell())
+            plain.writestr(one.filename, content)
+            if buffer.tell() > most:
+                raise ValueError("the archive is too large")
     return buffer.getvalue()
 
 
@@ -181,12 +238,16 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
     """Read an object of one kind from the bytes of a file, as :func:`load_object` does."""
     io = _skops()
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            if archive.testzip() is not None:
-                raise ValueError("a member of the archive has a wrong checksum")
-            schema = json.loads(archive.read("schema.json"), object_hook=_check_fraction)
+        plain = _unpack(data, _MOST_FREE + _RATIO * len(data))
+        with zipfile.ZipFile(BytesIO(plain)) as archive:
+            text = archive.read("schema.json")
+        if len(text) > _SCHEMA_FREE + _RATIO * len(data):
+            raise ValueError("the schema is too large")
+        schema = json.loads(text, object_hook=partial(_check_record, owners={}))
         _check_format(schema, name)
-        types = set(io.get_untrusted_types(data=data))
+        if _STAMP in schema and _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
+            raise ValueError("the digest is not that of the file")
+        types = set(io.get_untrusted_types(data=plain))
         unknown = sorted(one for one in types - set(trusted) if not _is_known(one))
         if unknown:
             raise FileError(
@@ -196,7 +257,7 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
                 name=name,
                 types=unknown,
             )
-        loaded = io.loads(data, trusted=sorted(types))
+        loaded = io.loads(plain, trusted=sorted(types))
         import_module("margrave.steer._check_loaded").check_loaded(loaded)
     except FileError:
         raise
@@ -204,7 +265,7 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
         raise FileError(
             f"{name!r} is damaged, or not a file that Margrave wrote.", code="damaged", name=name
         ) from error
-    if not isinstance(loaded, kind):
+    if not isinstance(loaded, kind) or _STAMP not in schema:
         held = type(loaded).__name__
         raise FileError(
             f"{name!r} holds a {held}; a {kind.__name__} is needed.",
@@ -216,8 +277,16 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
     return loaded
 
 
-def _check_fraction(record: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a fraction with an exponent: to compute that of "1e999999999" would take forever."""
+def _check_record(record: dict[str, Any], owners: dict[str, Any]) -> dict[str, Any]:
+    """Refuse records of the schema that would take too much memory or time.
+
+    An array that many records name would be built for each of them, unless they have the same id.
+    To compute a fraction with an exponent, such as "1e999999999", would take forever.
+    """
+    if isinstance(member := record.get("file"), str):
+        owner = record["__id__"]
+        if not owner or owners.setdefault(member, owner) != owner:
+            raise ValueError("several objects of the file have the same array")
     if record.get("__class__") == "Fraction":
         for part in record["content"]["content"]:
             if "e" in part["content"].lower():

@@ -1,6 +1,6 @@
 """How often guarantees fail if they are misused: ``python -m benchmarks.certificates``.
 
-The script prints five tables in about two minutes:
+The script prints four tables in about a minute:
 
 1. *Tuning*: how often the true rate is above the limit if the threshold is the least strict one
    that meets the limit on the tuning set. This is exact.
@@ -13,9 +13,6 @@ The script prints five tables in about two minutes:
    a test that uses each sample once are exact. A test of all samples so far is simulated.
 4. *Groups*: each group has a mean score of its own, and the certification set has one sample of
    each group, or all of them. This is a simulation; the number for one sample of each is exact.
-5. *Copies*: every row of a table occurs twice, and trees are trained and certified on a split that
-   treats the copies as independent rows, or keeps them together, as `Dialog.from_data` does by
-   default. The table is that of `benchmarks.duplicates`. This is a simulation.
 """
 
 from __future__ import annotations
@@ -29,8 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from benchmarks import duplicates
-from margrave.steer import Dialog
 from margrave.steer._order_statistic import fewest_sufficient
 
 DELTA = 0.05
@@ -209,34 +204,10 @@ def group_table(n_runs: int, seed: int) -> Iterator[str]:
         yield f"| {n_groups} | {size} | 5% | {one:.1%} | {every:.1%} |"
 
 
-def copies_rate(kind: str, seed: int) -> float:
-    """Certify trees on a table with every row twice, and return the true rate on new rows."""
-    rng = np.random.default_rng(seed)
-    X, y = duplicates.repeated(duplicates.draw(duplicates.ROWS, rng), (2, 2), rng)
-    member = duplicates.MEMBERS["trees"]
-    dialog = Dialog.from_data(
-        X, y, committee=member, positive="yes", duplicates=kind, random_state=seed
-    )
-    dialog.prefer("fp <= 5%")
-    X_new, y_new = duplicates.draw(duplicates.HELD_OUT, rng)
-    return float(np.mean(dialog.accept().predict(X_new[y_new == "no"]) == "yes"))
-
-
-def copies_table(n_runs: int, seed: int) -> Iterator[str]:
-    """Yield the rows of the fifth table."""
-    yield "| copies are | runs | true rate above 5 % | mean true rate |"
-    yield "|---|---|---|---|"
-    for kind in ("independent", "group"):
-        rates = np.array([copies_rate(kind, seed + run) for run in range(n_runs)])
-        broken = int(np.sum(rates > duplicates.LIMIT))
-        yield f"| {kind} | {n_runs} | {broken} | {rates.mean():.1%} |"
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.certificates", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="runs of each simulation")
-    parser.add_argument("--trainings", type=int, default=20, help="runs of the last table")
     parser.add_argument("--samples", type=int, default=500, help="samples labelled each week")
     parser.add_argument("--limit", type=float, default=0.02, help="the limit that is checked")
     parser.add_argument("--seed", type=int, default=0, help="seed of the simulations")
@@ -251,7 +222,6 @@ def main(arguments: list[str] | None = None) -> int:
             check_table(options.samples, options.limit, n_runs, seed),
         ),
         (f"Broken guarantees with groups, {n_runs:,} runs", group_table(n_runs, seed)),
-        ("Guarantees of fp <= 5% on a table with copies", copies_table(options.trainings, seed)),
     ):
         print(f"{title}\n")
         for row in rows:

@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 
+import numpy as np
 import onnxruntime
 import pandas
 import pytest
@@ -49,6 +50,7 @@ from tests.studio.page_parts import (
     table,
     tells,
     trained,
+    uploaded,
     whole,
 )
 
@@ -421,6 +423,25 @@ def test_choices_are_answered_before_anything_is_trained(show, mails_table):
     page.get_by_label(Name.LEVELS).fill("3")
     tells(beside.locator("p").last, 3, 300)
     expect(train).to_be_enabled()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("reply", ["once", "each"])
+def test_near_copies_are_a_question_before_anything_is_trained(show, user, reply):
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(100, 4))
+    rows = np.tile(first, (4, 1)) + 0.001 * rng.normal(size=(400, 4))
+    lines = [f"{','.join(map(str, row))},{'yes' if row[0] > 0 else 'no'}" for row in rows]
+    file = "\n".join(["a,b,c,d,kind", *lines]).encode()
+    page = show(f"#/new/{uploaded(user, file, 'noisy.csv')}", allow=(REFUSED.format(400),))
+    page.get_by_label(Name.TARGET).select_option("kind")
+    notice = summary(page).locator(".notice")
+    tells(notice, 400)
+    expect(button(page, Name.TRAIN)).to_be_disabled()
+    notice.get_by_role("button", name=re.compile(reply)).click()
+    expect(button(page, Name.TRAIN)).to_be_enabled()
+    counted = int(part_size(summary(page), "certify").inner_text())
+    assert counted == {"once": 20, "each": 80}[reply]
 
 
 @pytest.mark.full

@@ -39,7 +39,7 @@ from margrave.steer._row_hashes import (
     hash_rows,
     read_columns,
 )
-from margrave.table._kinds import IDENTIFIER, guess_kind
+from margrave.table import IDENTIFIER, guess_kind
 
 # Rows that are equal but for a column are copies if there are at most so many of each on average;
 # more are equal by chance.

@@ -124,7 +124,7 @@ function Summary({ table, choices, change, blocked, plan }) {
           ${replies.map(
             (/** @type {"near" | "independent"} */ duplicates) =>
               html`<p><button type="button" onClick=${() => change({ duplicates })}>
-                ${duplicates === 'near' ? 'Count nearly equal rows once' : 'Count each row'}
+                ${duplicates === 'near' ? 'Count near copies once' : 'Count each row'}
               </button></p>`,
           )}
         <//>`

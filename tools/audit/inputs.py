@@ -46,7 +46,7 @@ from margrave import (
     steer,
 )
 from margrave.members import EncodedLabelsClassifier
-from margrave.steer import Dialog, Frontier
+from margrave.steer import Dialog, Frontier, RowSample
 from margrave.table import TableEncoder
 
 CLEAR = (ValueError, TypeError, ImportError, OverflowError, FloatingPointError)
@@ -370,7 +370,10 @@ def _source(estimator: Any) -> str:
 
 
 MODULES = (catalogue, compare, datasets, fuse, mam, martingale, members, pairs, select, steer)
-KINDS = (Confusion, Preference, Scores, Dialog, Frontier, TableEncoder, EncodedLabelsClassifier)
+KINDS = (
+    *(Confusion, Preference, Scores, Dialog, Frontier, RowSample),
+    *(TableEncoder, EncodedLabelsClassifier),
+)
 NAMES: dict[str, Any] = {
     **{module.__name__.rpartition(".")[2]: module for module in MODULES},
     **{name: getattr(module, name) for module in MODULES for name in module.__all__},

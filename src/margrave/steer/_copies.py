@@ -41,9 +41,9 @@ from margrave.steer._row_hashes import (
 )
 from margrave.table import IDENTIFIER, guess_kind
 
-# Rows that are equal but for a column are copies if there are at most so many of each on average;
-# more are equal by chance.
-_LARGEST_SET = 20
+# Rows that are equal but for a column are copies if there are so many different ones at least, and
+# so many pairs for each row at most; otherwise the other columns do not identify rows.
+_DISTINCT, _PAIRS = 20, 25
 # Near copies are so near, compared with the tenth neighbour. Fewer than `FEW` change a rate by
 # little, and a user has to decide about `_MANY`.
 _NEAR, FEW, _MANY = 0.1, 0.03, 0.25
@@ -301,7 +301,7 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
     """
     in_whole, in_part = _count_pairs(whole), _count_pairs(part)
     left = in_part - in_whole
-    if left <= MAX_BY_CHANCE * n or len(np.unique(part)) * _LARGEST_SET < len(part):
+    if not MAX_BY_CHANCE * n < left < _PAIRS * len(part) or len(np.unique(part)) < _DISTINCT:
         return False
     for other in others:
         left -= _count_pairs(part - other) - in_part - _count_pairs(whole - other) + in_whole

@@ -120,13 +120,22 @@ function Summary({ table, choices, change, blocked, plan }) {
     ${
       error
         ? html`<${Notice} kind="warn">
-          ${error.message}
-          ${replies.map(
-            (/** @type {"near" | "independent"} */ duplicates) =>
-              html`<p><button type="button" onClick=${() => change({ duplicates })}>
-                ${duplicates === 'near' ? 'Count near copies once' : 'Count each row'}
-              </button></p>`,
-          )}
+          <div class="stack">
+            <p>${error.message}</p>
+            ${
+              replies.length
+                ? html`<div class="row">
+                    ${replies.map(
+                      (/** @type {"near" | "independent"} */ duplicates) =>
+                        html`<button type="button" class="button button-small" onClick=${() => change({ duplicates })}>
+                          ${duplicates === 'near' ? 'Count near copies once' : 'Count each row'}
+                        </button>`,
+                    )}
+                  </div>
+                  <p class="small">The column of rows that belong together is among the options below.</p>`
+                : null
+            }
+          </div>
         <//>`
         : null
     }

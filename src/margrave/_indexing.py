@@ -47,13 +47,14 @@ def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
 
 
 def concatenate_rows(first: Any, second: Any) -> Any:
-    """Join the rows of two tables; None if their columns or their kinds differ."""
+    """Join the rows of two tables, with the columns of the first; None if that is not possible."""
+    if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
+        return None
     if hasattr(first, "iloc") and hasattr(second, "iloc"):
         import pandas
 
-        return pandas.concat([first, second]) if list(first) == list(second) else None
-    if any(hasattr(one, "iloc") or hasattr(one, "tocsr") for one in (first, second)):
-        return None
+        columns = list(first)
+        return pandas.concat([first, second[columns]]) if set(columns) <= set(second) else None
     first, second = np.asarray(first), np.asarray(second)
     return np.concatenate([first, second]) if first.shape[1:] == second.shape[1:] else None
 

@@ -103,7 +103,8 @@ def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
         ).format_map(error.fields)
     if isinstance(error, MargraveError) and error.code == "many_copies":
         kinds = " or ".join(f"--duplicates {name}" for name in error.fields["choices"])
-        line += f" Use --group COLUMN, or go on with {kinds}."
+        group = "use --group COLUMN, or " if "near" in error.fields["choices"] else ""
+        line += f" To go on, {group}pass {kinds}."
     line = replace_control(line)
     if "--json" in arguments:
         kind, fields = "refused", None

@@ -12,6 +12,7 @@ from margrave.steer import Dialog, GuaranteeError, SplitError
 from margrave.table import TableEncoder
 
 DISTINCT, TIMES = 300, 4
+RANDOM, AT = np.random.default_rng(7), np.arange(1500)
 
 
 def draw(n, seed=0, columns=4):
@@ -52,7 +53,12 @@ class TestEqualButForColumns:
         X, y, of = copied()
         table = frame(X, extra=NAMES[name](of))
         members = make_pipeline(TableEncoder(), GaussianNB()) if own else "qda"
-        dialog = Dialog.from_data(table, y, committee=members, random_state=0)
+        options = {"committee": members, "random_state": 0}
+        if own or name != "text":  # else no member sees the column
+            with pytest.raises(SplitError) as asked:
+                Dialog.from_data(table, y, **options)
+            assert asked.value.fields["n_equal"] == len(of) - DISTINCT
+        dialog = Dialog.from_data(table, y, duplicates="near", **options)
         tuning, certify = rows_of(dialog)
         assert dialog.sizes.copies == len(of) - DISTINCT
         assert len(set(of[certify])) == len(certify) == pytest.approx(DISTINCT / 5, abs=2)
@@ -63,39 +69,61 @@ class TestEqualButForColumns:
         names = {name: make(of) for name, make in NAMES.items() if name != "seconds"}
         for drop in ("name of a batch", "batch"):  # two batches differ in two columns
             kept = {name: values for name, values in names.items() if name != drop}
-            sizes = Dialog.plan_split(frame(X, **kept), y)
+            sizes = Dialog.plan_split(frame(X, **kept), y, duplicates="near")
             assert sizes.copies == len(of) - DISTINCT
 
     def test_arrays(self):
         X, y, of = copied()
         for extra in (np.arange(len(of)), NAMES["batch"](of), NAMES["seconds"](of)):
-            sizes = Dialog.plan_split(np.column_stack([X, extra]), y)
+            sizes = Dialog.plan_split(np.column_stack([X, extra]), y, duplicates="near")
             assert sizes.copies == len(of) - DISTINCT
 
     def test_the_certificate_names_the_column(self):
         X, y, of = copied()
         table = frame(X, visit=NAMES["integer"](of))
-        dialog = Dialog.from_data(table, y, committee="qda", random_state=0)
+        dialog = Dialog.from_data(table, y, committee="qda", duplicates="near", random_state=0)
         dialog.prefer("fp <= 60%")
         assert any("visit" in note for note in dialog.accept().certificate_.notes)
+
+    def test_two_times_with_decimals(self):
+        X, y, of = copied()
+        start = np.cumsum(np.random.default_rng(0).random(len(of)))
+        table = np.column_stack([X, start, start + np.random.default_rng(1).random(len(of))])
+        assert Dialog.plan_split(table, y, duplicates="near").copies == len(of) - DISTINCT
+
+    @pytest.mark.parametrize("times", [12, 25])
+    def test_many_copies_of_each_row(self, times):
+        X, y = draw(200)
+        of = np.tile(np.arange(200), times)
+        table = np.column_stack([X[of], np.random.default_rng(0).permutation(len(of))])
+        sizes = Dialog.plan_split(table, y[of], duplicates="near")
+        assert sizes.copies == len(of) - 200
 
     @pytest.mark.parametrize(
         "X",
         [
-            np.random.default_rng(0).normal(size=(500, 1)),
-            np.random.default_rng(0).integers(0, 2, (500, 12)).astype(float),
-            np.array(np.meshgrid(*[range(5)] * 4)).reshape(4, -1).T.astype(float),
-            np.column_stack(
-                [draw(500)[0][:, :1], np.random.default_rng(0).integers(0, 2, (500, 3))]
-            ),
-            np.column_stack([np.arange(500), np.random.default_rng(0).integers(0, 3, (500, 3))]),
+            RANDOM.normal(size=(500, 1)),
+            RANDOM.integers(0, 2, (500, 12)),
+            RANDOM.random((500, 8)) < 0.03,
+            np.array(np.meshgrid(*[range(5)] * 4)).reshape(4, -1).T,
+            RANDOM.integers(0, 3, (500, 4)),
+            np.hstack([np.eye(8)[RANDOM.integers(0, 8, 500)] for _ in range(3)]),
+            np.hstack([np.eye(8)[RANDOM.integers(0, 8, 500), 1:] for _ in range(3)]),
+            np.where(RANDOM.random((500, 6)) < 0.7, np.nan, RANDOM.normal(size=(500, 6))),
+            np.where(RANDOM.random((500, 6)) < 0.8, 0, RANDOM.exponential(size=(500, 6))),
         ],
-        ids=["one column", "flags", "all combinations", "a number and flags", "a count and grades"],
+        ids=[
+            *("one column", "flags", "rare flags", "all combinations", "grades", "dummies"),
+            *("dummies without the first", "mostly missing", "mostly zero"),
+        ],
     )
-    def test_rows_that_agree_by_chance_are_different(self, X):
-        _, exact = np.unique(X, axis=0, return_index=True)
-        sizes = Dialog.plan_split(X, np.arange(len(X)) % 2)
-        assert (sizes.copies, sizes.near_copies) == (len(X) - len(exact), 0)
+    @pytest.mark.parametrize("more", ["nothing", "a number", "a row number"])
+    def test_rows_that_agree_by_chance_are_different(self, X, more):
+        extra = {"a number": RANDOM.normal(size=len(X)), "a row number": np.arange(len(X))}
+        X = np.column_stack([X, extra[more]]) if more in extra else X.astype(float)
+        sizes = Dialog.plan_split(X, np.arange(len(X)) % 2, duplicates="independent")
+        assert sizes.copies == len(X) - len(np.unique(np.nan_to_num(X, nan=99), axis=0))
+        assert sizes.near_copies == 0
 
 
 class TestNearCopies:
@@ -107,10 +135,43 @@ class TestNearCopies:
         with pytest.raises(SplitError) as asked:
             Dialog.plan_split(X, y)
         assert asked.value.code == "many_copies"
-        assert asked.value.fields["n"] > 0.95 * len(of)
+        assert asked.value.fields["n_near"] > 0.95 * len(of)
         # Nothing is asked without a certification set, or with groups.
         assert Dialog.plan_split(X, y, certify=None).certify == 0
         assert Dialog.plan_split(X, y, groups=of).near_copies == 0
+
+    @pytest.mark.parametrize("times", [12, 25])
+    def test_many_copies_of_each_row(self, times):
+        X, y = draw(200, columns=6)
+        of = np.tile(np.arange(200), times)
+        X = X[of] + 0.001 * np.random.default_rng(0).normal(size=(len(of), 6))
+        with pytest.raises(SplitError) as asked:
+            Dialog.plan_split(X, y[of])
+        assert asked.value.fields["n_near"] == len(of)
+
+    def test_a_rare_class_of_copies(self):
+        """They are few among all rows, but its rates would be false."""
+        X, _ = draw(3000)
+        at = np.append(np.arange(3000), np.repeat(np.arange(12), 5))
+        noise = 0.001 * np.random.default_rng(0).normal(size=(len(at), 4))
+        sizes = Dialog.plan_split(X[at] + noise, at < 12)
+        assert 72 <= sizes.near_copies <= 80
+        assert sizes.certify_by_class[True] <= 12
+
+    def test_few_are_kept_together_on_request(self):
+        X, y = draw(1000)
+        at = np.append(np.arange(1000), np.arange(10))
+        X = X[at] + 1e-5 * np.random.default_rng(0).normal(size=(1010, 4))
+        found = [Dialog.plan_split(X, y[at], duplicates=name) for name in ("group", "near")]
+        assert found[0].near_copies == 0
+        assert found[1].near_copies >= 20
+
+    @pytest.mark.parametrize("scale", [1e-300, 1e-100, 1e100, 1e300])
+    def test_of_very_large_and_small_numbers(self, scale):
+        X, y, _ = copied()
+        X = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        with pytest.raises(SplitError):
+            Dialog.plan_split(X * scale, y)
 
     def test_both_replies_to_the_question(self):
         X, y, of = copied()
@@ -195,6 +256,24 @@ class TestSyntheticRows:
             assert asked.value.code == "many_copies"
         assert Dialog.plan_split(X, y, duplicates="independent").notes
 
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda z: np.column_stack([z[:, 0], 25.4 * z[:, 0], 10 * z[:, 0]]),
+            lambda z: np.cumsum(np.abs(z), axis=0),
+            lambda z: (
+                np.array(
+                    [np.interp(np.arange(len(z)) / 7, np.arange(len(z)), one) for one in z.T]
+                ).T
+            ),
+        ],
+        ids=["one length in three units", "counters", "interpolated"],
+    )
+    def test_other_rows_on_lines_are_none(self, make):
+        X = make(np.random.default_rng(0).normal(size=(1500, 4)))
+        y = np.random.default_rng(1).integers(0, 2, len(X))
+        assert Dialog.plan_split(X, y, duplicates="independent").notes == ()
+
     @pytest.mark.parametrize("columns", [3, 10])
     def test_real_rows_are_none(self, columns):
         assert Dialog.plan_split(*self.oversampled(1, columns)).notes == ()
@@ -226,24 +305,61 @@ class TestOwnCertificationSet:
         assert refused.value.code == "used_samples"
         assert dialog.accept(new, self.Y[600:]).certificate_.confusion.n > 100
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda table: table[table.columns[::-1]],
+            lambda table: table.assign(more=1.0),
+            lambda table: table.to_numpy(),
+        ],
+        ids=["other order", "another column", "array"],
+    )
+    def test_columns_are_matched(self, change):
+        X = self.X[:200] + 0.001 * np.random.default_rng(0).normal(size=(200, 4))
+        with pytest.raises(GuaranteeError) as refused:
+            Dialog.from_data(
+                frame(self.X[:600]),
+                self.Y[:600],
+                committee="logistic",
+                certify=(change(frame(X)), self.Y[:200]),
+            )
+        assert refused.value.code == "used_samples"
+
+    def test_rows_that_agree_by_chance_are_new(self):
+        X = np.random.default_rng(0).poisson(5, (4000, 6))
+        y = (X[:, 0] + X[:, 1] > 10).astype(int)
+        table = frame(X, name=[f"n{i:05d}" for i in range(4000)])
+        dialog = Dialog.from_data(table[:2000], y[:2000], committee="logistic", certify=None)
+        dialog.prefer("fp <= 60%")
+        assert dialog.accept(table[2000:], y[2000:]).certificate_ is not None
+
     def test_copies_in_it_count_once_or_are_a_question(self):
         X, y, of = copied()
         names = np.random.default_rng(0).permutation(len(of) + 800)
         first = np.column_stack([self.X, names[:800]])
-        dialog = Dialog.from_data(first, self.Y, committee=GaussianNB(), certify=None)
-        dialog.prefer("fp <= 60%")
-        model = dialog.accept(np.column_stack([X + 5, names[800:]]), y)
-        assert model.certificate_.confusion.n <= DISTINCT
         near = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
-        for certify in (dialog.accept, model.recertify):
+        equal = np.column_stack([X + 5, names[800:]])
+        near = np.column_stack([near + 5, 10_000 + np.arange(len(of))])
+        dialog, asking = (
+            Dialog.from_data(
+                first, self.Y, committee=GaussianNB(), certify=None, duplicates=duplicates
+            )
+            for duplicates in ("near", "group")
+        )
+        for one in (dialog, asking):
+            one.prefer("fp <= 60%")
+        model = dialog.accept(equal, y)
+        assert model.certificate_.confusion.n <= DISTINCT
+        model.set_params(duplicates="group")
+        for certify in (asking.accept, model.recertify):
             with pytest.raises(GuaranteeError) as asked:
-                certify(np.column_stack([near, 10_000 + np.arange(len(of))]), y)
+                certify(near, y)
             assert asked.value.code == "many_copies"
 
     def test_a_model_knows_its_rows_by_other_columns_than_the_identifier(self):
         X, y, of = copied()
         table = frame(X, visit=NAMES["integer"](of))
-        dialog = Dialog.from_data(table, y, committee="qda", random_state=0)
+        dialog = Dialog.from_data(table, y, committee="qda", duplicates="near", random_state=0)
         dialog.prefer("fp <= 60%")
         model = dialog.accept()
         with pytest.raises(GuaranteeError) as refused:

@@ -36,7 +36,7 @@ from margrave.steer._order_statistic import (
 )
 from margrave.steer._plan import Draws, TuningScores, certify_draws, make_plan, planning_sizes
 from margrave.steer._plan import Plan as Plan
-from margrave.steer._row_hashes import RowHashes, UsedRows, one_of_each
+from margrave.steer._row_hashes import NEAR, RowHashes, UsedRows, one_of_each
 from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Offsets, Threshold
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
@@ -476,16 +476,17 @@ def make_certification_set(
     """
     codes, rows = encode_labels(X, y, committee.classes, owner), used.hash(X)
     refuse_used_rows(used, rows, owner)
-    copies = find_copies(X, codes, encoded=committee.encoder is not None)
+    encoded = committee.encoder is not None
+    copies = find_copies(X, codes, encoded=encoded, all_near=used.duplicates == NEAR)
     copies.check(used.duplicates, committee.classes, GuaranteeError)
     notes = copies.notes(used.duplicates, committee.classes)
     if used.together:
         kept = one_of_each(copies.sets, 0)
         X, codes, rows = select_rows(X, kept), codes[kept], rows[kept]
-    encoded = committee.encode(X)
+    X = committee.encode(X)
     if known is not None:
-        refuse_copies(used, known, encoded, owner)
-    return CertificationSet.of(encoded, codes, committee, rows, notes)
+        refuse_copies(used, known, X, codes, owner)
+    return CertificationSet.of(X, codes, committee, rows, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -618,25 +619,28 @@ def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float
     return n_used
 
 
-def refuse_copies(used: UsedRows, known: Any, X: Any, owner: str) -> None:
+def refuse_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: str) -> None:
     """Raise an error if rows are copies of rows that a model was built from.
 
     They are compared with `known`, which may be some of these rows only.
     """
-    both, n, m = concatenate_rows(known, X), count_rows(known), count_rows(X)
+    both, n = concatenate_rows(known, X), count_rows(known)
     if not used.together or both is None:
         return
-    copies = find_copies(both, new=np.arange(n + m) >= n)
-    n_copies = int(np.isin(copies.sets[n:], copies.sets[:n]).sum())
-    if n_copies > FEW * m:
+    codes = np.unique(np.asarray(y), return_inverse=True)[1]
+    new = np.arange(n + len(codes)) >= n
+    copies = find_copies(both, np.append(np.zeros(n, dtype=codes.dtype), codes), new=new)
+    is_copy = np.isin(copies.sets[n:], copies.sets[:n])
+    if (np.bincount(codes[is_copy], minlength=codes.max() + 1) > FEW * np.bincount(codes)).any():
         but = f" but {', '.join(map(repr, copies.columns))}" if copies.columns else ""
         raise GuaranteeError(
-            f"{owner} needs samples that no step has used; {n_copies:,} of these {m:,} equal rows "
-            f"that the model was built from, or nearly do, in all features{but}. Pass newly "
-            "labelled samples; or set duplicates='independent' from the start, if they are.",
+            f"{owner} needs samples that no step has used; {is_copy.sum():,} of these "
+            f"{len(codes):,} equal rows that the model was built from, or nearly do, in all "
+            f"features{but}. Pass newly labelled samples; or set duplicates='independent' from the "
+            "start, if they are.",
             code="used_samples",
-            n_used=n_copies,
-            n=m,
+            n_used=int(is_copy.sum()),
+            n=len(codes),
         )
 
 

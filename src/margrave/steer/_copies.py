@@ -26,9 +26,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from margrave import _labels
 from margrave._errors import MargraveError
-from margrave._indexing import count_rows
-from margrave._messages import name_class
-from margrave._typing import Codes, Flags
+from margrave._messages import format_count, name_class
+from margrave._parallel import limit_threads
+from margrave._typing import Codes, Flags, Floats
 from margrave.steer._row_hashes import (
     GROUP,
     INDEPENDENT,
@@ -43,18 +43,24 @@ from margrave.table import IDENTIFIER, guess_kind
 
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
-_DISTINCT, _PAIRS = 20, 25
-# Near copies are so near, compared with the tenth neighbour. Fewer than `FEW` change a rate by
-# little, and a user has to decide about `_MANY`.
+_DISTINCT, _PAIRS = 20, 50
+# Near copies are so near, compared with the tenth neighbour or with the next one. Fewer than `FEW`
+# change the rates of a class by little; a user has to decide about `_MANY`.
 _NEAR, FEW, _MANY = 0.1, 0.03, 0.25
-_TENTH, _TWENTIETH = 10, 20
+_TENTH, _MOST_NEAR = 10, 30  # neighbours; a row has at most so many near copies
+_SCALES = ((10, 20), (30, 60))  # neighbours whose distances reveal the number of dimensions
+_NEIGHBOURS = 60
+_RARE = 0.05  # of the rows have the same number
 # Neighbours are searched for in sets of so many rows, for a sample of rows first. The rows are
 # divided into such sets twice, because each time some copies are separated.
-_LEAF, _ASKED, _TREES = 1000, 5000, 2
+_LEAF, _SAMPLED, _TREES = 1000, 5000, 2
 # Synthetic rows: the directions of two neighbours of the same class are opposite, up to a cosine,
-# in at least so many columns of mostly different numbers. A user has to decide about this fraction.
-_OPPOSITE, _COLUMNS, _DIFFERENT, _MANY_SYNTHETIC = 1e-6, 3, 1 / 3, 0.1
-_NEIGHBOURS, _SAMPLE = 30, 200
+# in at least `_COLUMNS` independent columns of mostly different numbers. A user has to decide if
+# there are so many more of them than in the class with the fewest.
+_OPPOSITE, _DIFFERENT, _MANY_SYNTHETIC = 1e-6, 1 / 3, 0.1
+_NEIGHBOURS_OF_CLASS, _SAMPLED_OF_CLASS = 30, 200
+_COLUMNS = 3  # with rare numbers, which identify a row
+_SHOWN = 3  # columns in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,23 +72,24 @@ class Copies:
     sets : ndarray of shape (n_samples,)
         The number of the set of copies that each row belongs to.
     n_equal : int
-        Number of rows that equal an earlier row, but for the columns in `left_out`.
+        Number of rows that equal an earlier row, but for `columns`.
     n_near : int
         Number of other rows that nearly equal a row, or 0 if they may be few by chance.
-    n : int
-        Number of rows that fractions refer to.
+    many : bool
+        Whether a quarter of the rows equal others but for a column, or nearly equal others.
     columns : tuple of str
         The columns in which copies differ.
     left_out : tuple of int
-        Their positions, and those of identifiers that the members do not see.
+        Their positions, and those of identifiers that the members do not see; none if there are few
+        copies.
     synthetic : (int, float) or None
         The class with the most synthetic rows, and their fraction; None if they are few.
     """
 
     sets: Codes
     n_equal: int
-    n_near: int
-    n: int
+    n_near: int = 0
+    many: bool = False
     columns: tuple[str, ...] = ()
     left_out: tuple[int, ...] = ()
     synthetic: tuple[int, float] | None = None
@@ -91,12 +98,12 @@ class Copies:
     def equal(cls, hashed: Hashes) -> Copies:
         """Find rows with equal hashes only."""
         different, sets = np.unique(hashed, return_inverse=True)
-        return cls(sets, len(hashed) - len(different), 0, len(hashed))
+        return cls(sets, len(hashed) - len(different))
 
     @property
-    def any(self) -> bool:
-        """Whether there are copies."""
-        return bool(self.n_equal or self.n_near)
+    def sets_if_any(self) -> Codes | None:
+        """The sets, or None if all rows differ."""
+        return self.sets if self.n_equal or self.n_near else None
 
     def check(
         self, duplicates: str, classes: NDArray[Any], error: Callable[..., MargraveError]
@@ -108,55 +115,54 @@ class Copies:
                 "rows. Use rows from before the oversampling.",
                 {INDEPENDENT: "count them as real rows"},
             )
-        elif self.n_near >= _MANY * self.n and duplicates == GROUP:
+        elif self.many and duplicates == GROUP:
             found, choices = (
-                f"{self.n_near:,} of {self.n:,} rows nearly equal another row. If these are copies "
+                f"{' and '.join(self._counts())}, of {len(self.sets):,} rows. If these are copies "
                 "of one observation, a certificate would be too optimistic. Say which rows belong "
-                "together, or how nearly equal rows count.",
-                {NEAR: "keep them together and count them once", INDEPENDENT: "count each"},
+                "together, or how such rows count.",
+                {NEAR: "keep copies together and count them once", INDEPENDENT: "count each"},
             )
         else:
             return
-        replies = "; ".join(f"duplicates={name!r} to {what}" for name, what in choices.items())
+        replies = " or ".join(f"{name!r} to {what}" for name, what in choices.items())
         raise error(
-            f"{found} Pass groups, or {replies}, which the certificate says.",
+            f"{found} Start with groups, or with duplicates={replies}, which the certificate says.",
             code="many_copies",
             found=found,
             choices=list(choices),
-            n=self.n_near,
-            rows=self.n,
+            n_equal=self.n_equal,
+            n_near=self.n_near,
         )
 
     def notes(self, duplicates: str, classes: NDArray[Any]) -> tuple[str, ...]:
         """Describe the copies, for a certificate."""
-        notes, independent = [], duplicates == INDEPENDENT
-        if self.n_equal:
-            rows = "1 row equals" if self.n_equal == 1 else f"{self.n_equal:,} rows equal"
-            but = f" but {', '.join(map(repr, self.columns))}" if self.columns else ""
-            counted = (
-                "equal rows count as independent observations."
-                if independent
-                else "equal rows were kept together, and the certification set has one of each, so "
-                "rates are over distinct rows."
-            )
-            notes.append(f"{rows} an earlier row in all features{but}; {counted}")
-        if self.n_near:
-            rows = (
-                "1 row nearly equals" if self.n_near == 1 else f"{self.n_near:,} rows nearly equal"
-            )
-            counted = (
-                "they count as independent observations. If they are copies, the guarantee is too "
-                "optimistic."
-                if independent
-                else "nearly equal rows were kept together and count once."
-            )
-            notes.append(f"{rows} another one; {counted}")
+        counted = (
+            "these rows count as independent observations. If they are copies of one observation, "
+            "the guarantee is too optimistic."
+            if duplicates == INDEPENDENT
+            else "these rows were kept together, and the certification set has one of each, so "
+            "rates are over distinct rows."
+        )
+        notes = [f"{count}; {counted}" for count in self._counts()]
         if self.synthetic is not None:
             notes.append(
                 f"{self._describe_synthetic(classes)} They count as real rows: on new samples the "
                 "error rates may be far above the guaranteed ones."
             )
         return tuple(notes)
+
+    def _counts(self) -> list[str]:
+        """Describe how many copies there are."""
+        counts = []
+        if self.n_equal:
+            rows = "1 row equals" if self.n_equal == 1 else f"{self.n_equal:,} rows equal"
+            names = [repr(name) for name in self.columns[:_SHOWN]]
+            names += [f"{len(self.columns) - _SHOWN} more"] if len(self.columns) > _SHOWN else []
+            but = f" but {', '.join(names)}" if names else ""
+            counts.append(f"{rows} an earlier row in all features{but}")
+        if self.n_near:
+            counts.append(f"{format_count(self.n_near, 'row')} nearly equal another one")
+        return counts
 
     def _describe_synthetic(self, classes: NDArray[Any]) -> str:
         code, fraction = self.synthetic or (0, 0.0)
@@ -168,10 +174,11 @@ class Copies:
 
 def find_copies(
     X: Any,
-    codes: Codes | None = None,
+    codes: Codes,
     groups: NDArray[Any] | None = None,
     *,
     encoded: bool = False,
+    all_near: bool = False,
     new: Flags | None = None,
 ) -> Copies:
     """Find the copies among the rows of a table.
@@ -180,44 +187,51 @@ def find_copies(
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, ...)
         The rows. Those of a sparse matrix are copies only if they are equal.
-    codes : ndarray of shape (n_samples,), default=None
-        The classes. Without them, synthetic rows are not looked for.
+    codes : ndarray of shape (n_samples,)
+        The classes.
     groups : ndarray of shape (n_samples,), default=None
         Rows of a group belong together anyway; near copies are rows of different groups.
     encoded : bool, default=False
         Whether the members do not see identifiers, because a `TableEncoder` ignores them.
+    all_near : bool, default=False
+        Whether near copies are copies even if they are few, or may be so by chance.
     new : ndarray of bool, shape (n_samples,), default=None
         The rows to compare with the others, instead of all rows with each other.
     """
-    if issparse(X):
+    columns = [] if issparse(X) else list(read_columns(X))
+    if not columns or len(codes) < 2:
         return Copies.equal(hash_rows(X))
-    groups = groups if new is None else new
-    counted = np.ones(count_rows(X), dtype=bool) if new is None else new
-    n = int(counted.sum())
-    columns = list(read_columns(X))
     hashes = [hash_column(values, j) for j, values in enumerate(columns)]
     unseen = _identifiers(X, columns) if encoded else []
-    compared, hidden, labels = _search(columns, hashes, unseen, n)
-    sets = _merge(len(labels[0]), [_links(one) for one in labels])
-    n_equal, n_near, synthetic = len(sets) - int(sets.max(initial=-1)) - 1, 0, None
+    counted = np.ones(len(codes), dtype=bool) if new is None else new
+    compared, hidden, labels = _search_equal(columns, hashes, unseen, int(counted.sum()))
+    sets = _merge(len(codes), [_links(one) for one in labels])
+    n_exact, n_equal = (len(codes) - len(np.unique(one)) for one in (labels[0], sets))
+    n_near, many, synthetic = 0, n_equal - n_exact >= _MANY * len(codes), None
     points, others = _points(columns, hashes, compared)
     first = np.unique(sets, return_index=True)[1]
-    if points.shape[1] and len(first) > 2 * _TWENTIETH:
-        apart = None if groups is None else groups[first]
-        pairs = _near_pairs(points[first], others[first], apart, counted[first])
-        n_near = int(counted[first[np.unique(pairs)]].sum())
-        sets = _merge(len(sets), [_links(sets), first[pairs]])
-        if codes is not None:
-            synthetic = _find_synthetic(points, codes, sets)
+    if points.shape[1] > 1 and len(first) > _SCALES[0][1]:
+        base, apart = _sum(hashes, compared, len(codes)), groups if new is None else new
+        search = _NearCopies(
+            points[first],
+            others[first],
+            base[first],
+            None if apart is None else apart[first],
+            codes[first],
+            counted[first],
+        )
+        with limit_threads(1):
+            pairs = search.pairs(all_near)
+            near = np.zeros(len(codes), dtype=bool)
+            near[first[np.unique(pairs)]] = True
+            n_near = int((near & counted).sum())
+            many |= bool(n_near >= _MANY * counted.sum())
+            sets = _merge(len(sets), [_links(sets), first[pairs]])
+            synthetic = None if new is not None else _find_synthetic(points, codes, sets)
     names = [str(name) for name in getattr(X, "columns", range(len(columns)))]
+    left_out = sorted({*unseen, *hidden}) if n_equal > FEW * len(codes) else []
     return Copies(
-        sets,
-        n_equal,
-        n_near,
-        n,
-        tuple(names[j] for j in sorted(hidden)),
-        tuple(sorted({*unseen, *hidden})),
-        synthetic,
+        sets, n_equal, n_near, many, tuple(names[j] for j in hidden), tuple(left_out), synthetic
     )
 
 
@@ -236,43 +250,66 @@ def _identifiers(X: Any, columns: list[NDArray[Any]]) -> list[int]:
     return found if len(found) < len(columns) else []
 
 
-def _search(
+def _search_equal(
     columns: list[NDArray[Any]], hashes: list[Hashes], unseen: list[int], n: int
 ) -> tuple[list[int], list[int], list[Hashes]]:
     """Search for rows that are equal but for some columns.
 
-    Returns the columns with values that repeat, the columns in which copies differ, and hashes:
-    rows are copies if one of their hashes is equal.
+    Returns the columns to search for near copies in, the columns in which copies differ, and
+    hashes: rows are copies if one of their hashes is equal.
     """
+    size = len(hashes[0])
     seen = [j for j in range(len(columns)) if j not in unseen]
-    apart = [j for j in seen if _tells_all_apart(columns[j], hashes[j])]
-    compared = [j for j in seen if j not in apart]
-    whole, base = _sum(hashes, seen), _sum(hashes, compared)
-    hidden, labels = [], [whole]
-    if apart and _are_copies(whole, base, [hashes[j] for j in compared], n):
-        hidden, labels = apart, [whole, base]
-    suspects = _suspects(base, hashes, compared, n)
-    for j in suspects:
-        others = [*suspects, *(k for k in compared if k not in suspects)]
-        if _are_copies(base, base - hashes[j], [hashes[k] for k in others if k != j], n):
-            hidden = sorted({*apart, *hidden, j})
-            labels.append(base - hashes[j])
-    return compared or seen, hidden, labels
+    differ = [j for j in seen if _count_pairs(hashes[j]) == 0]
+    numbers = [j for j in differ if not _has_decimals(columns[j])]
+    whole = _sum(hashes, seen, size)
+    hidden: set[int] = set()
+    labels = [whole]
+    for apart in [numbers] if numbers == differ else [numbers, differ]:
+        kept = [j for j in seen if j not in apart]
+        units = _units(columns, kept)
+        parts = [_sum(hashes, unit, size) for unit in units]
+        base = _sum(hashes, kept, size)
+        if apart and _are_copies(whole, base, parts, n):
+            hidden.update(apart)
+            labels.append(base)
+        suspects = _suspects(base, parts, list(range(len(units))), n)
+        for i in suspects:
+            others = [*suspects, *(k for k in range(len(units)) if k not in suspects)]
+            if _are_copies(base, base - parts[i], [parts[k] for k in others if k != i], n):
+                hidden.update(apart, units[i])
+                labels.append(base - parts[i])
+    return [j for j in seen if j not in numbers] or seen, sorted(hidden), labels
 
 
-def _sum(hashes: list[Hashes], which: Sequence[int]) -> Hashes:
+def _sum(hashes: list[Hashes], which: Sequence[int], size: int) -> Hashes:
     """Add the hashes of some columns; the sum overflows on purpose."""
-    total = np.zeros(len(hashes[0]), dtype=np.uint64)
+    total = np.zeros(size, dtype=np.uint64)
     for j in which:
         total += hashes[j]
     return total
 
 
-def _tells_all_apart(values: NDArray[Any], hashed: Hashes) -> bool:
-    """Return whether all rows differ in a column, whose numbers have no decimals."""
-    if values.dtype.kind == "f" and np.any(np.isfinite(values) & (values != np.floor(values))):
-        return False
-    return _count_pairs(hashed) == 0
+def _has_decimals(values: NDArray[Any]) -> bool:
+    return values.dtype.kind == "f" and bool(
+        np.any(np.isfinite(values) & (values != np.floor(values)))
+    )
+
+
+def _units(columns: list[NDArray[Any]], which: list[int]) -> list[list[int]]:
+    """Divide columns into units; neighbouring 0/1 columns that code one category are one."""
+    units: list[list[int]] = []
+    taken = None  # the rows in which a column of the last unit is 1
+    for j in which:
+        values = columns[j]
+        is_flag = values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
+        if is_flag and taken is not None and not (taken & (values == 1)).any():
+            units[-1].append(j)
+            taken |= values == 1
+        else:
+            units.append([j])
+            taken = values == 1 if is_flag else None
+    return units
 
 
 def _count_pairs(hashed: Hashes) -> int:
@@ -281,17 +318,17 @@ def _count_pairs(hashed: Hashes) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def _suspects(base: Hashes, hashes: list[Hashes], which: list[int], n: int) -> list[int]:
-    """Return the columns without which more rows are equal; halves of the columns are tried first.
+def _suspects(base: Hashes, parts: list[Hashes], which: list[int], n: int) -> list[int]:
+    """Return the parts without which more rows are equal; halves of the parts are tried first.
 
-    ``base`` is the sum of the hashes of all columns that are compared.
+    ``base`` is the sum of all parts.
     """
-    found = _count_pairs(base - _sum(hashes, which)) - _count_pairs(base) > MAX_BY_CHANCE * n
+    without = base - _sum(parts, which, len(base))
+    found = _count_pairs(without) - _count_pairs(base) > MAX_BY_CHANCE * n
     if not found or len(which) == 1:
         return which if found else []
     middle = len(which) // 2
-    halves = (which[:middle], which[middle:])
-    return [j for half in halves for j in _suspects(base, hashes, half, n)]
+    return [j for half in (which[:middle], which[middle:]) for j in _suspects(base, parts, half, n)]
 
 
 def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bool:
@@ -301,7 +338,9 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
     """
     in_whole, in_part = _count_pairs(whole), _count_pairs(part)
     left = in_part - in_whole
-    if not MAX_BY_CHANCE * n < left < _PAIRS * len(part) or len(np.unique(part)) < _DISTINCT:
+    if left <= MAX_BY_CHANCE * n or in_part > _PAIRS * len(part):
+        return False
+    if len(np.unique(part)) < _DISTINCT:
         return False
     for other in others:
         left -= _count_pairs(part - other) - in_part - _count_pairs(whole - other) + in_whole
@@ -316,51 +355,100 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
 def _points(
     columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]
 ) -> tuple[NDArray[np.float32], Hashes]:
-    """Return the standardised numbers of the rows, and hashes of the other columns."""
+    """Return the standardised numbers of the rows, and hashes of the other columns.
+
+    Rows with few numbers that are rare in their column have hashes of their own: they can nearly
+    equal others by chance.
+    """
+    size = len(hashes[0])
     numeric = [j for j in which if columns[j].dtype.kind in "biufmM"]
-    points = np.zeros((len(hashes[0]), len(numeric)), dtype=np.float32)
+    points, n_rare = np.zeros((size, len(numeric)), dtype=np.float32), np.zeros(size, dtype=int)
     for i, j in enumerate(numeric):
+        _, inverse, counts = np.unique(hashes[j], return_inverse=True, return_counts=True)
+        n_rare += counts[inverse] <= max(_RARE * size, 1)
         values = columns[j]
         if values.dtype.kind in "mM":
             values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-        values = values.astype(np.float64)
         known = np.isfinite(values)
-        if known.any() and (scale := values[known].std()) > 0:
-            points[known, i] = (values[known] - values[known].mean()) / scale
-    return points, _sum(hashes, [j for j in which if j not in numeric])
+        numbers = values[known].astype(np.float64)
+        numbers /= max(np.abs(numbers).max(initial=0.0), np.finfo(float).tiny)
+        if len(numbers) and (scale := numbers.std()) > 0:
+            points[known, i] = (numbers - numbers.mean()) / scale
+    others = _sum(hashes, [j for j in which if j not in numeric], size)
+    is_rare = n_rare >= min(_COLUMNS, len(numeric))
+    return points, np.where(is_rare, others, np.arange(size, dtype=np.uint64))
 
 
-def _near_pairs(
-    points: NDArray[np.float32], others: Hashes, groups: NDArray[Any] | None, counted: Flags
-) -> NDArray[np.intp]:
-    """Return the positions of near copies, in pairs; none if there are hardly more than by chance.
+@dataclass(frozen=True, eq=False)
+class _NearCopies:
+    """A search for near copies among rows that are not equal.
 
-    Near copies are equal in the other columns, and of different groups; those rows decide that are
-    counted.
+    Near copies are equal in the columns that are not numbers, differ in the numbers, and are of
+    different groups. The rows that are counted decide whether there are more than by chance.
     """
-    random, found = np.random.default_rng(0), []
-    for most in (_ASKED, *([len(points)] * _TREES)):  # on a sample, then on all rows
-        ratios, asked, pairs = [], [], []
-        for leaf in _leaves(points, random):
-            some = random.permutation(leaf)[: -(-most * len(leaf) // len(points))]
-            asked.append(some)
-            search = NearestNeighbors(n_neighbors=min(_TWENTIETH + 1, len(leaf))).fit(points[leaf])
-            distances, neighbours = search.kneighbors(points[some])  # the first is the row itself
-            tenth = distances[:, min(_TENTH, distances.shape[1] - 1)]
-            ratios.append(distances[:, -1] / np.maximum(tenth, np.finfo(float).tiny))
-            i, k = np.nonzero(distances < _NEAR * tenth[:, None])
-            pairs.append(np.column_stack([some[i], leaf[neighbours[i, k]]]))
+
+    points: NDArray[np.float32]
+    others: Hashes
+    base: Hashes
+    groups: NDArray[Any] | None
+    codes: Codes
+    counted: Flags
+
+    def pairs(self, all_near: bool) -> NDArray[np.intp]:
+        """Return the positions of near copies, in pairs; none if they are few."""
+        random, found = np.random.default_rng(0), []
+        rows = np.flatnonzero(self.counted)
+        sample = random.permutation(rows)[:_SAMPLED]
+        for sampled in (sample, *([rows] * _TREES)) if len(rows) else ():
+            pairs, by_chance = self._pairs_of(sampled, random)
+            found.append(pairs)
+            sizes = np.bincount(self.codes[sampled], minlength=self.codes.max() + 1)
+            near = np.bincount(self.codes[np.unique(pairs[:, 0])], minlength=len(sizes))
+            if not all_near and (near <= (2 * by_chance + FEW) * sizes + 2).all():
+                return np.zeros((0, 2), dtype=np.intp)
+        return np.concatenate([np.zeros((0, 2), dtype=np.intp), *found])
+
+    def _pairs_of(
+        self, sampled: Codes, random: np.random.Generator
+    ) -> tuple[NDArray[np.intp], float]:
+        """Return the near copies of some rows, and the fraction of rows that has one by chance."""
+        is_sampled = np.zeros(len(self.points), dtype=bool)
+        is_sampled[sampled] = True
+        pairs, all_distances = [], []
+        for leaf in _leaves(self.points, random):
+            rows = leaf[is_sampled[leaf]]
+            if not len(rows):
+                continue
+            n_neighbours = min(_NEIGHBOURS + 1, len(leaf))
+            search = NearestNeighbors(n_neighbors=n_neighbours).fit(self.points[leaf])
+            distances, neighbours = search.kneighbors(self.points[rows])  # the row itself is first
+            all_distances.append(distances)
+            few = distances[:, 1 : _MOST_NEAR + 2]
+            is_last = few[:, :-1] <= _NEAR * few[:, 1:]  # the next neighbour is much farther
+            last = np.where(is_last, few[:, :-1], 0.0).max(axis=1)
+            most = np.maximum(_NEAR * distances[:, min(_TENTH, n_neighbours - 1)], last)
+            i, k = np.nonzero(distances <= most[:, None])
+            pairs.append(np.column_stack([rows[i], leaf[neighbours[i, k]]]))
+        dimensions = max(
+            np.log(2) / np.log(max(_median_ratio(all_distances, *scale), 1 + 1e-9))
+            for scale in _SCALES
+        )
         a, b = np.concatenate(pairs).T
-        near = (a != b) & (others[a] == others[b])
-        if groups is not None:
-            near &= groups[a] != groups[b]
-        found.append(np.column_stack([a, b])[near])
-        dimensions = np.log(2) / np.log(max(float(np.median(np.concatenate(ratios))), 1 + 1e-9))
-        by_chance = 1 - (1 - _NEAR**dimensions) ** (_TENTH - 1)
-        n_near = counted[np.unique(a[near])].sum()
-        if n_near <= (2 * by_chance + FEW) * counted[np.concatenate(asked)].sum():
-            return np.zeros((0, 2), dtype=np.intp)
-    return np.concatenate(found)
+        near = (self.base[a] != self.base[b]) & (self.others[a] == self.others[b])
+        if self.groups is not None:
+            near &= self.groups[a] != self.groups[b]
+        by_chance = 1 - (1 - _NEAR**dimensions) ** _TENTH
+        return np.column_stack([a, b])[near], float(by_chance)
+
+
+def _median_ratio(distances: list[Floats], near: int, far: int) -> float:
+    """Return the median ratio of the distances of two neighbours; inf if there are too few."""
+    ratios = [
+        np.divide(one[:, far], one[:, near], out=np.full(len(one), np.inf), where=one[:, near] > 0)
+        for one in distances
+        if one.shape[1] > far
+    ]
+    return float(np.median(np.concatenate(ratios))) if ratios else np.inf
 
 
 def _leaves(points: NDArray[np.float32], random: np.random.Generator) -> Iterator[NDArray[np.intp]]:
@@ -378,25 +466,33 @@ def _leaves(points: NDArray[np.float32], random: np.random.Generator) -> Iterato
 def _find_synthetic(
     points: NDArray[np.float32], codes: Codes, sets: Codes
 ) -> tuple[int, float] | None:
-    """Return the class with the largest fraction of synthetic rows, if it is not small."""
+    """Return the class with the most synthetic rows, if they are not few.
+
+    In a table of interpolated numbers, rows of all classes lie between others.
+    """
     first, random = np.unique(sets, return_index=True)[1], np.random.default_rng(0)
-    largest = (0, 0.0)
+    fractions = {}
     for code in range(codes.max() + 1):
-        rows = points[first[codes[first] == code]]
-        if len(rows) <= _NEIGHBOURS:
+        rows = points[first[codes[first] == code]].astype(np.float64)
+        if len(rows) <= _NEIGHBOURS_OF_CLASS:
             continue
         rows = rows[:, [len(np.unique(one)) > _DIFFERENT * len(rows) for one in rows.T]]
-        if rows.shape[1] < _COLUMNS:
+        if np.linalg.matrix_rank(rows - rows.mean(axis=0), rtol=1e-4) < _COLUMNS:
             continue
-        sample = rows[random.permutation(len(rows))[:_SAMPLE]].astype(np.float64)
-        search = NearestNeighbors(n_neighbors=_NEIGHBOURS + 1).fit(rows)
+        sample = rows[random.permutation(len(rows))[:_SAMPLED_OF_CLASS]]
+        search = NearestNeighbors(n_neighbors=_NEIGHBOURS_OF_CLASS + 1).fit(rows)
         steps = rows[search.kneighbors(sample, return_distance=False)] - sample[:, None, :]
-        length = np.linalg.norm(steps, axis=2, keepdims=True)
-        ways = np.where((steps != 0).sum(axis=2, keepdims=True) >= _COLUMNS, steps, 0.0)
-        ways = ways / np.maximum(length, np.finfo(float).tiny)
-        between = (ways @ ways.transpose(0, 2, 1)).min(axis=(1, 2)) < _OPPOSITE - 1
-        largest = max(largest, (code, float(between.mean())), key=lambda one: one[1])
-    return largest if largest[1] >= _MANY_SYNTHETIC else None
+        lengths = np.linalg.norm(steps, axis=2, keepdims=True)
+        directions = np.where((steps != 0).sum(axis=2, keepdims=True) >= _COLUMNS, steps, 0.0)
+        directions /= np.maximum(lengths, np.finfo(float).tiny)
+        cosines = directions @ directions.transpose(0, 2, 1)
+        fractions[code] = float((cosines.min(axis=(1, 2)) < _OPPOSITE - 1).mean())
+    if not fractions:
+        return None
+    code = max(fractions, key=fractions.__getitem__)
+    least = min(fractions.values()) if len(fractions) > 1 else 0.0
+    is_many = fractions[code] - least >= _MANY_SYNTHETIC
+    return (code, fractions[code]) if is_many else None
 
 
 # Sets of rows

@@ -37,7 +37,7 @@ from margrave.steer._certify import (
     refuse_copies,
     refuse_used_rows,
 )
-from margrave.steer._copies import find_copies
+from margrave.steer._copies import Copies
 from margrave.steer._default_committee import default_committee
 from margrave.steer._row_hashes import GROUP, UsedRows
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
@@ -131,8 +131,8 @@ def start_from_model(
     groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
     used = UsedRows.none_of(X_tune, check_duplicates(duplicates, owner))
     rows = used.hash(X_tune)
-    used, copies = used.with_rows(rows), find_copies(X_tune)
-    folds = tuning_folds(codes, groups, copies.sets if used.together and copies.any else None)
+    used, equal = used.with_rows(rows), Copies.equal(rows.exact).sets_if_any
+    folds = tuning_folds(codes, groups, equal if used.together else None)
     columns = describe_columns(X_tune)
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
     whole = committee = FittedMembers(names, members, classes, None, columns)
@@ -192,7 +192,7 @@ def start_from_table(
     if isinstance(certify, tuple):  # before minutes of training
         check_consistent_length(*certify)
         refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
-        refuse_copies(split.used, X, certify[0], "Dialog.from_data")
+        refuse_copies(split.used, X, certify[0], certify[1], "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     start = _fit_committee(X, split, members, encoder, n_jobs, callback, enough)
     fitted = start.data.committee

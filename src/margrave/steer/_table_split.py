@@ -228,8 +228,8 @@ def split_table(
     classes, codes = np.unique(labels, return_inverse=True)
     n, together = len(labels), check_duplicates(duplicates, owner) != INDEPENDENT
     groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
-    copies = find_copies(X, codes, groups, encoded=encoded)
-    used = UsedRows.none_of(X, duplicates, copies.left_out)
+    copies = find_copies(X, codes, groups, encoded=encoded, all_near=duplicates == NEAR)
+    used = UsedRows.none_of(X, duplicates, copies.left_out if together else ())
     rows = used.hash(X)
     distinct = one_of_each(copies.sets, 0) if together else np.arange(n)
     hint = "" if len(distinct) == n else _EQUAL_HINT
@@ -245,7 +245,7 @@ def split_table(
         )
     if certify is not None and not isinstance(certify, tuple):
         copies.check(duplicates, classes, SplitError)
-    equal = copies.sets if together and copies.any else None
+    equal = copies.sets_if_any if together else None
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
     planned: tuple[SplitPlan, Split] | None = None

@@ -132,7 +132,11 @@ function Summary({ table, choices, change, blocked, plan }) {
                         </button>`,
                     )}
                   </div>
-                  <p class="small">The column of rows that belong together is among the options below.</p>`
+                  ${
+                    replies.includes('near')
+                      ? html`<p class="small">The column of rows that belong together is among the options below.</p>`
+                      : null
+                  }`
                 : null
             }
           </div>

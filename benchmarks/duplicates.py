@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -41,7 +41,7 @@ from margrave.table import TableEncoder
 
 LIMIT, DELTA = 0.1, 0.05
 SIGNIFICANT = 0.01  # of the test that there are no more violations than DELTA
-ROWS, HELD_OUT, COPIES = 1500, 10_000, 5
+ROWS, HELD_OUT, COPIES = 1200, 10_000, 5
 MINORITY = 0.3
 
 Numbers = NDArray[np.float64]
@@ -76,10 +76,9 @@ class Kind:
     Attributes
     ----------
     times : (int, int)
-        How often a row of the minority class and of the other class occurs; (2, 10) with `random`
-        is a number between these for each row.
+        How often a row of the minority class and of the other class occurs.
     random : bool
-        Whether `times` are the ends of a range.
+        Whether each row occurs so many times between these two numbers instead.
     extra : tuple of str
         The columns in which copies differ.
     noise : float
@@ -88,6 +87,8 @@ class Kind:
         Whether a further row of the minority class lies between a row and a neighbour.
     duplicates : str
         The parameter of `Dialog.from_data`.
+    n_rows : int
+        Number of different rows.
     """
 
     times: tuple[int, int] = (1, 1)
@@ -96,6 +97,7 @@ class Kind:
     noise: float = 0.0
     between: bool = False
     duplicates: str = "group"
+    n_rows: int = ROWS
 
     def copied(self, table: Table, rng: np.random.Generator) -> tuple[Any, NDArray[np.str_]]:
         """Repeat rows, in any order."""
@@ -125,8 +127,7 @@ class Kind:
 
 
 FOUR = (4, 4)
-TABLES = {
-    "clean": Kind(),
+COPIED = {
     "every row 4 times": Kind(FOUR),
     "with a text identifier": Kind(FOUR, extra=("text",)),
     "with a number": Kind(FOUR, extra=("number",)),
@@ -134,16 +135,25 @@ TABLES = {
     "with a batch": Kind(FOUR, extra=("batch",)),
     "with a number and a batch": Kind(FOUR, extra=("number", "batch")),
     "2 to 10 times, with a number": Kind((2, 10), random=True, extra=("number",)),
+    "25 times, with a number": Kind((25, 25), extra=("number",), n_rows=300),
     "noise of 0.1 %": Kind(FOUR, noise=0.001),
     "noise of 1 %": Kind(FOUR, noise=0.01),
-    "noise of 0.1 %, counted once": Kind(FOUR, noise=0.001, duplicates="near"),
-    "noise of 1 %, counted once": Kind(FOUR, noise=0.01, duplicates="near"),
     "2 to 10 times, noise of 1 %": Kind((2, 10), random=True, noise=0.01),
-    "minority oversampled": Kind((COPIES, 1)),
-    "minority oversampled, with a number": Kind((COPIES, 1), extra=("number",)),
-    "minority oversampled, noise of 0.1 %": Kind((COPIES, 1), noise=0.001),
-    "minority oversampled between neighbours": Kind((COPIES, 1), between=True),
-    "minority doubled between neighbours": Kind((2, 1), between=True),
+    "12 times, noise of 0.1 %": Kind((12, 12), noise=0.001, n_rows=600),
+    f"minority {COPIES} times": Kind((COPIES, 1)),
+    f"minority {COPIES} times, with a number": Kind((COPIES, 1), extra=("number",)),
+    f"minority {COPIES} times, noise of 0.1 %": Kind((COPIES, 1), noise=0.001),
+}
+TABLES = {
+    "clean": Kind(),
+    **COPIED,
+    **{
+        f"{name}, counted once": replace(kind, duplicates="near")
+        for name, kind in COPIED.items()
+        if kind.extra or kind.noise
+    },
+    f"minority {COPIES} times, between neighbours": Kind((COPIES, 1), between=True),
+    "minority twice, between neighbours": Kind((2, 1), between=True),
 }
 MEMBERS: dict[str, Callable[[], Any]] = {
     "1-NN": lambda: KNeighborsClassifier(1),
@@ -194,7 +204,7 @@ class Outcome:
 def true_rate(member: str, table: str, seed: int, each: bool = False) -> float | str:
     """Steer, accept, and measure the true rate; "asked" or "refused" without a certificate."""
     rng, kind = np.random.default_rng(seed), TABLES[table]
-    X, y = kind.copied(draw(ROWS, rng), rng)
+    X, y = kind.copied(draw(kind.n_rows, rng), rng)
     model = MEMBERS[member]()
     model = make_pipeline(TableEncoder(), model) if kind.extra else model
     duplicates = "independent" if each else kind.duplicates

@@ -261,11 +261,7 @@ class TestSyntheticRows:
         [
             lambda z: np.column_stack([z[:, 0], 25.4 * z[:, 0], 10 * z[:, 0]]),
             lambda z: np.cumsum(np.abs(z), axis=0),
-            lambda z: (
-                np.array(
-                    [np.interp(np.arange(len(z)) / 7, np.arange(len(z)), one) for one in z.T]
-                ).T
-            ),
+            lambda z: np.stack([np.interp(AT / 7, AT, one) for one in z.T], axis=1),
         ],
         ids=["one length in three units", "counters", "interpolated"],
     )
@@ -324,6 +320,19 @@ class TestOwnCertificationSet:
                 certify=(change(frame(X)), self.Y[:200]),
             )
         assert refused.value.code == "used_samples"
+
+    def test_a_few_copies_of_used_rows_are_left_out(self):
+        noise = 0.001 * np.random.default_rng(0).normal(size=(30, 4))
+        X = np.concatenate([self.X[600:], self.X[:30] + noise])
+        y = np.append(self.Y[600:], self.Y[:30])
+        own = Dialog.from_data(self.X[:600], self.Y[:600], committee=GaussianNB(), certify=(X, y))
+        later = Dialog.from_data(self.X[:600], self.Y[:600], committee=GaussianNB(), certify=None)
+        for dialog, arguments in ((own, ()), (later, (X, y))):
+            dialog.prefer("fp <= 60%, fn <= 60%")
+            certificate = dialog.accept(*arguments).certificate_
+            assert certificate.confusion.n <= 200
+            assert any("30" in note for note in certificate.notes)
+        assert own.sizes.certify == 200
 
     def test_rows_that_agree_by_chance_are_new(self):
         X = np.random.default_rng(0).poisson(5, (4000, 6))

@@ -640,7 +640,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         samples = self._require_training_data("grow")
         most = MOST_LEVELS - self.n_levels
         if not is_count(levels, most):
-            allowed = f"a whole number from 1 to {most}"
+            allowed = f"a whole number of at least 1, and {MOST_LEVELS} levels in total"
             raise ParameterError.of(f"{type(self).__name__}.grow", "levels", allowed, levels)
         taller = self._fitted_copy(n_levels=self.n_levels + int(levels))
         tunable = fits_arrays(self._learner())

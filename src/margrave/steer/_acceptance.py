@@ -225,8 +225,9 @@ class Acceptances:
                 received=None,
             )
         if y is not None:
-            owner, known = "Dialog.accept", data.X.X
-            own = make_certification_set(X, y, data.committee, data.used, owner, known)
+            own = make_certification_set(
+                X, y, data.committee, data.used, data.X.X, "Dialog.accept", encoded=True
+            )
             return own, RowSample.of(X, counted=not data.used.together)
         if self.certification_set is None or self.rows is None:
             raise GuaranteeError(

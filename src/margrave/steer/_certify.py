@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from margrave import _labels
 from margrave._errors import ParameterError
 from margrave._indexing import concatenate_rows, count_rows, select_rows
-from margrave._messages import name_class
-from margrave._typing import Codes, Floats, Ints
+from margrave._messages import format_count, name_class
+from margrave._typing import Codes, Flags, Floats, Ints
 from margrave.committee import FittedMembers
 from margrave.confusion import Bound, Confusion, Preference
 from margrave.steer._certificate import Certificate, Use, make_cells, make_guarantees
-from margrave.steer._copies import FEW, find_copies
+from margrave.steer._copies import FEW, MANY, find_copies
 from margrave.steer._expected import ExpectedCertificate, expect_certificate, find_nearest
 from margrave.steer._ledger import Grant
 from margrave.steer._order_statistic import (
@@ -464,29 +464,53 @@ class CertificationSet:
 
 
 def make_certification_set(
-    X: Any, y: ArrayLike, committee: FittedMembers, used: UsedRows, owner: str, known: Any = None
+    X: Any,
+    y: ArrayLike,
+    committee: FittedMembers,
+    used: UsedRows,
+    known: Any,
+    owner: str,
+    encoded: bool = False,
 ) -> CertificationSet:
     """Make a certification set of samples that the user passes: one of each set of copies.
+
+    Parameters
+    ----------
+    X, y : array-like
+        The samples.
+    committee : FittedMembers
+        Encodes the samples.
+    used : UsedRows
+        The rows that the model was built from.
+    known : array-like
+        These rows, or some of them. Copies of them are left out.
+    owner : str
+        Whom the errors are about.
+    encoded : bool, default=False
+        Whether `known` is encoded.
 
     Raises
     ------
     GuaranteeError
-        If some of them were used before: they equal used rows, or are copies of `known` ones, as
-        they are encoded. Also if there are so many near copies that the user has to decide.
+        If some of the samples equal used rows, or if so many are copies that the user has to
+        decide.
     """
     codes, rows = encode_labels(X, y, committee.classes, owner), used.hash(X)
     refuse_used_rows(used, rows, owner)
-    encoded = committee.encoder is not None
-    copies = find_copies(X, codes, encoded=encoded, all_near=used.duplicates == NEAR)
+    copies = find_copies(
+        X, codes, encoded=committee.encoder is not None, all_near=used.duplicates == NEAR
+    )
     copies.check(used.duplicates, committee.classes, GuaranteeError)
     notes = copies.notes(used.duplicates, committee.classes)
+    is_copy = find_used_copies(used, known, committee.encode(X) if encoded else X, codes, owner)
+    if is_copy.any():
+        n = format_count(int(is_copy.sum()), "row")
+        notes += (f"{n} that nearly equal rows that the model was built from were left out.",)
     if used.together:
         kept = one_of_each(copies.sets, 0)
+        kept = kept[~is_copy[kept]]
         X, codes, rows = select_rows(X, kept), codes[kept], rows[kept]
-    X = committee.encode(X)
-    if known is not None:
-        refuse_copies(used, known, X, codes, owner)
-    return CertificationSet.of(X, codes, committee, rows, notes)
+    return CertificationSet.of(committee.encode(X), codes, committee, rows, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -619,19 +643,24 @@ def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float
     return n_used
 
 
-def refuse_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: str) -> None:
-    """Raise an error if rows are copies of rows that a model was built from.
+def find_used_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: str) -> Flags:
+    """Return which rows are copies of rows that a model was built from; none if they are few.
 
     They are compared with `known`, which may be some of these rows only.
+
+    Raises
+    ------
+    GuaranteeError
+        If they are a quarter of the rows or more.
     """
+    codes = np.unique(np.asarray(y), return_inverse=True)[1]
     both, n = concatenate_rows(known, X), count_rows(known)
     if not used.together or both is None:
-        return
-    codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        return np.zeros(len(codes), dtype=bool)
     new = np.arange(n + len(codes)) >= n
     copies = find_copies(both, np.append(np.zeros(n, dtype=codes.dtype), codes), new=new)
     is_copy = np.isin(copies.sets[n:], copies.sets[:n])
-    if (np.bincount(codes[is_copy], minlength=codes.max() + 1) > FEW * np.bincount(codes)).any():
+    if is_copy.mean() >= MANY:
         but = f" but {', '.join(map(repr, copies.columns))}" if copies.columns else ""
         raise GuaranteeError(
             f"{owner} needs samples that no step has used; {is_copy.sum():,} of these "
@@ -642,6 +671,8 @@ def refuse_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: str) 
             n_used=int(is_copy.sum()),
             n=len(codes),
         )
+    by_class = np.bincount(codes[is_copy], minlength=codes.max() + 1)
+    return is_copy & bool((by_class > FEW * np.bincount(codes)).any())
 
 
 def describe_support(

@@ -45,8 +45,8 @@ from margrave.table import IDENTIFIER, guess_kind
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
 _DISTINCT, _PAIRS = 20, 50
 # Near copies are so near, compared with the tenth neighbour or with the next one. Fewer than `FEW`
-# change the rates of a class by little; a user has to decide about `_MANY`.
-_NEAR, FEW, _MANY = 0.1, 0.03, 0.25
+# change the rates of a class by little; a user has to decide about `MANY`.
+_NEAR, FEW, MANY = 0.1, 0.03, 0.25
 _TENTH, _MOST_NEAR = 10, 30  # neighbours; a row has at most so many near copies
 _SCALES = ((10, 20), (30, 60))  # neighbours whose distances reveal the number of dimensions
 _NEIGHBOURS = 60
@@ -207,7 +207,7 @@ def find_copies(
     compared, hidden, labels = _search_equal(columns, hashes, unseen, int(counted.sum()))
     sets = _merge(len(codes), [_links(one) for one in labels])
     n_exact, n_equal = (len(codes) - len(np.unique(one)) for one in (labels[0], sets))
-    n_near, many, synthetic = 0, n_equal - n_exact >= _MANY * len(codes), None
+    n_near, many, synthetic = 0, n_equal - n_exact >= MANY * len(codes), None
     points, others = _points(columns, hashes, compared)
     first = np.unique(sets, return_index=True)[1]
     if points.shape[1] > 1 and len(first) > _SCALES[0][1]:
@@ -225,7 +225,7 @@ def find_copies(
             near = np.zeros(len(codes), dtype=bool)
             near[first[np.unique(pairs)]] = True
             n_near = int((near & counted).sum())
-            many |= bool(n_near >= _MANY * counted.sum())
+            many |= bool(n_near >= MANY * counted.sum())
             sets = _merge(len(sets), [_links(sets), first[pairs]])
             synthetic = None if new is not None else _find_synthetic(points, codes, sets)
     names = [str(name) for name in getattr(X, "columns", range(len(columns)))]

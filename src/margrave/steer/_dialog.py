@@ -1677,7 +1677,7 @@ class Dialog(Saved):
         model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
         most = MOST_LEVELS - model.n_levels
         if not is_count(levels, most):
-            allowed = f"a whole number from 1 to {most}"
+            allowed = f"a whole number of at least 1, and {MOST_LEVELS} levels in total"
             raise ParameterError.of("Dialog.grow", "levels", allowed, levels)
         done, cancelled = 0, False
         while done < levels and not cancelled:

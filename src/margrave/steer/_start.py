@@ -33,8 +33,8 @@ from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import (
     CertificationSet,
+    find_used_copies,
     make_certification_set,
-    refuse_copies,
     refuse_used_rows,
 )
 from margrave.steer._copies import Copies
@@ -192,7 +192,7 @@ def start_from_table(
     if isinstance(certify, tuple):  # before minutes of training
         check_consistent_length(*certify)
         refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
-        refuse_copies(split.used, X, certify[0], certify[1], "Dialog.from_data")
+        find_used_copies(split.used, X, certify[0], certify[1], "Dialog.from_data")
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     start = _fit_committee(X, split, members, encoder, n_jobs, callback, enough)
     fitted = start.data.committee
@@ -365,8 +365,8 @@ def _certification_set(
     """Make the certification set, from the user's own samples or from rows of the table."""
     at = split.parts.certify
     if isinstance(certify, tuple):
-        X, y = certify
-        return make_certification_set(X, y, committee, split.used, "Dialog.from_data")
+        own, y = certify
+        return make_certification_set(own, y, committee, split.used, X, "Dialog.from_data")
     if not len(at):
         return None
     encoded, rows, notes = committee.encode(select_rows(X, at)), split.rows[at], _notes(split)

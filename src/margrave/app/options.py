@@ -92,9 +92,9 @@ def _steer(parser: _Parser) -> None:
     )
     parser.add("--time", "COLUMN", text)
     text = (
-        "What rows are that are equal, or nearly: copies of one observation (group, the default, "
-        "which asks if many are nearly equal; near, which does not) or independent observations "
-        "(independent)."
+        "What rows are that are equal but for an identifier or the like, or nearly: copies of one "
+        "observation (group, the default, which stops and asks if they are many; near, which does "
+        "not) or independent observations (independent)."
     )
     parser.add("--duplicates", "KIND", text, default="group")
     text = "A column to leave out. Repeat it for further columns."

@@ -143,7 +143,8 @@ class Copies:
             else "these rows were kept together, and the certification set has one of each, so "
             "rates are over distinct rows."
         )
-        notes = [f"{count}; {counted}" for count in self._counts()]
+        counts = " and ".join(self._counts())
+        notes = [f"{counts}; {counted}"] if counts else []
         if self.synthetic is not None:
             notes.append(
                 f"{self._describe_synthetic(classes)} They count as real rows: on new samples the "

@@ -290,9 +290,9 @@ class Dialog(Saved):
             What rows are that are equal, also if only an identifier, a time or the like differs, or
             that are nearly equal. Copies of one observation would break a guarantee: with "group"
             and "near" the split keeps them together, and the certification set has one of each, so
-            that the guaranteed rates are over different rows. If a quarter of the rows nearly equal
-            others, "group" raises an error, so that you decide. "independent" counts each row, as
-            in a table of a few discrete features, and the certificate says so.
+            that the guaranteed rates are over different rows. If a quarter of the rows are such
+            copies that are not equal, "group" raises an error, so that you decide. "independent"
+            counts each row, as in a table of a few discrete features, and the certificate says so.
         n_jobs : int, default=None
             Number of models to fit in parallel, in threads; -1 uses all cores.
         random_state : int, RandomState or None, default=None

@@ -128,7 +128,7 @@ function Summary({ table, choices, change, blocked, plan }) {
                     ${replies.map(
                       (/** @type {"near" | "independent"} */ duplicates) =>
                         html`<button type="button" class="button button-small" onClick=${() => change({ duplicates })}>
-                          ${duplicates === 'near' ? 'Count near copies once' : 'Count each row'}
+                          ${duplicates === 'near' ? 'Count copies once' : 'Count each row'}
                         </button>`,
                     )}
                   </div>

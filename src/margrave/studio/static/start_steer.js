@@ -220,8 +220,8 @@ export function More({ table, choices, change }) {
           value=${choices.duplicates}
           onChange=${(/** @type {any} */ event) => change({ duplicates: event.target.value })}
         >
-          <option value="group">Copies, nearly equal rows too if they are few</option>
-          <option value="near">Copies, nearly equal rows too</option>
+          <option value="group">Copies; ask if many are only nearly equal</option>
+          <option value="near">Copies, also if they are only nearly equal</option>
           <option value="independent">Independent observations</option>
         </select>
       <//>

@@ -102,7 +102,7 @@ bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one r
 scale: $(VENV)/.test  ## the same on data larger than memory: two workers with 4 GB, 12 GB of files, ten minutes
 	@$(BIN)/python -m benchmarks.scale
 
-audit: $(VENV)/.test  ## attack the studio, the library and the command, half an hour; PARTS="kills load": some of it
+audit: $(VENV)/.test  ## attack the studio, the library and the command, an hour; PARTS="kills load": some of it
 	@$(BIN)/python tools/system.py postgresql
 	@$(BIN)/python -m tools.audit $(PARTS)
 	@$(if $(PARTS),,$(BIN)/python -m benchmarks.duplicates)

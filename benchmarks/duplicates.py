@@ -301,6 +301,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=100, help="runs of each row")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first run")
     parser.add_argument("--jobs", type=int, default=2, help="runs in parallel")
+    parser.add_argument("--only", default="", metavar="TEXT", help="tables with this in their name")
     parser.add_argument("--each", action="store_true", help="count each row")
     parser.add_argument("--real", action="store_true", help="search all data sets instead")
     parser.add_argument("--time", action="store_true", help="compare times instead")
@@ -309,6 +310,8 @@ def main(arguments: list[str] | None = None) -> int:
         return search_real_tables()
     if options.time:
         return compare_times()
+    for name in [name for name in TABLES if options.only not in name]:
+        del TABLES[name]
     return compare_certificates(options.runs, options.seed, options.jobs, options.each)
 
 

@@ -53,10 +53,15 @@ def concatenate_rows(first: Any, second: Any) -> Any:
     if hasattr(first, "iloc") and hasattr(second, "iloc"):
         import pandas
 
-        columns = list(first)
-        return pandas.concat([first, second[columns]]) if set(columns) <= set(second) else None
-    first, second = np.asarray(first), np.asarray(second)
-    return np.concatenate([first, second]) if first.shape[1:] == second.shape[1:] else None
+        columns, is_unique = list(first), first.columns.is_unique and second.columns.is_unique
+        if not is_unique or not set(columns) <= set(second):
+            return None
+        return pandas.concat([first, second[columns]])
+    try:
+        first, second = np.asarray(first), np.asarray(second)
+        return np.concatenate([first, second]) if first.shape[1:] == second.shape[1:] else None
+    except (TypeError, ValueError):  # rows of different lengths, or types that do not mix
+        return None
 
 
 def lazy_rows(X: Any) -> TypeError:

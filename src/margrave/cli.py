@@ -103,7 +103,8 @@ def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
         ).format_map(error.fields)
     if isinstance(error, MargraveError) and error.code == "many_copies":
         kinds = " or ".join(f"--duplicates {name}" for name in error.fields["choices"])
-        group = "use --group COLUMN, or " if "near" in error.fields["choices"] else ""
+        may_group = "near" in error.fields["choices"] and "--time" not in " ".join(arguments)
+        group = "use --group COLUMN, or " if may_group else ""
         line += f" To go on, {group}pass {kinds}."
     line = replace_control(line)
     if "--json" in arguments:

@@ -67,10 +67,8 @@ class TestEqualButForColumns:
     def test_several_such_columns(self):
         X, y, of = copied()
         names = {name: make(of) for name, make in NAMES.items() if name != "seconds"}
-        for drop in ("name of a batch", "batch"):  # two batches differ in two columns
-            kept = {name: values for name, values in names.items() if name != drop}
-            sizes = Dialog.plan_split(frame(X, **kept), y, duplicates="near")
-            assert sizes.copies == len(of) - DISTINCT
+        sizes = Dialog.plan_split(frame(X, **names), y, duplicates="near")
+        assert sizes.copies == len(of) - DISTINCT
 
     def test_arrays(self):
         X, y, of = copied()
@@ -84,6 +82,23 @@ class TestEqualButForColumns:
         dialog = Dialog.from_data(table, y, committee="qda", duplicates="near", random_state=0)
         dialog.prefer("fp <= 60%")
         assert any("visit" in note for note in dialog.accept().certificate_.notes)
+
+    def test_few_with_an_identifier_are_kept_together_on_request(self):
+        X, y = draw(1000)
+        at = np.append(np.arange(1000), np.arange(4))
+        table = np.column_stack([X[at], np.arange(1004)])
+        found = [Dialog.plan_split(table, y[at], duplicates=name) for name in ("group", "near")]
+        assert [sizes.copies for sizes in found] == [0, 4]
+
+    @pytest.mark.parametrize("numbers", [0, 1, 2])
+    @pytest.mark.parametrize("levels", [50, 200, 1000, 5000])
+    def test_a_category_and_its_name(self, numbers, levels):
+        zipped = np.random.default_rng(0).integers(0, levels, 1500)
+        values = np.random.default_rng(1).normal(size=(1500, numbers))
+        table = frame(values, zip=zipped, city=[f"c{i}" for i in zipped])
+        sizes = Dialog.plan_split(table, np.arange(1500) % 2, duplicates="independent")
+        exact = len(table.drop_duplicates())
+        assert (sizes.copies, sizes.near_copies) == (1500 - exact, 0)
 
     def test_two_times_with_decimals(self):
         X, y, of = copied()
@@ -149,13 +164,14 @@ class TestNearCopies:
             Dialog.plan_split(X, y[of])
         assert asked.value.fields["n_near"] == len(of)
 
-    def test_a_rare_class_of_copies(self):
+    @pytest.mark.parametrize("n", [3000, 60_000])
+    def test_a_rare_class_of_copies(self, n):
         """They are few among all rows, but its rates would be false."""
-        X, _ = draw(3000)
-        at = np.append(np.arange(3000), np.repeat(np.arange(12), 5))
+        X, _ = draw(n)
+        at = np.append(np.arange(n), np.repeat(np.arange(12), 5))
         noise = 0.001 * np.random.default_rng(0).normal(size=(len(at), 4))
         sizes = Dialog.plan_split(X[at] + noise, at < 12)
-        assert 72 <= sizes.near_copies <= 80
+        assert 72 <= sizes.near_copies <= 72 + n // 100
         assert sizes.certify_by_class[True] <= 12
 
     def test_few_are_kept_together_on_request(self):
@@ -307,8 +323,9 @@ class TestOwnCertificationSet:
             lambda table: table[table.columns[::-1]],
             lambda table: table.assign(more=1.0),
             lambda table: table.to_numpy(),
+            lambda table: table.to_numpy().tolist(),
         ],
-        ids=["other order", "another column", "array"],
+        ids=["other order", "another column", "array", "list"],
     )
     def test_columns_are_matched(self, change):
         X = self.X[:200] + 0.001 * np.random.default_rng(0).normal(size=(200, 4))
@@ -333,6 +350,17 @@ class TestOwnCertificationSet:
             assert certificate.confusion.n <= 200
             assert any("30" in note for note in certificate.notes)
         assert own.sizes.certify == 200
+
+    def test_recertification_keeps_copies_together(self):
+        X, y, _ = copied()
+        model = Dialog.from_data(
+            self.X + 9, self.Y, committee=GaussianNB(), duplicates="near", random_state=0
+        )
+        model.prefer("fp <= 60%, fn <= 60%")
+        model = model.accept()
+        noise = 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        again = model.recertify(X + 9 + noise, y)
+        assert again.certificate_.confusion.n <= DISTINCT + 10
 
     def test_rows_that_agree_by_chance_are_new(self):
         X = np.random.default_rng(0).poisson(5, (4000, 6))

@@ -505,7 +505,9 @@ def make_certification_set(
     is_copy = find_used_copies(used, known, committee.encode(X) if encoded else X, codes, owner)
     if is_copy.any():
         n = format_count(int(is_copy.sum()), "row")
-        notes += (f"{n} that nearly equal rows that the model was built from were left out.",)
+        notes += (
+            f"{n} that equal or nearly equal rows that the model was built from were left out.",
+        )
     if used.together:
         kept = one_of_each(copies.sets, 0)
         kept = kept[~is_copy[kept]]
@@ -658,7 +660,8 @@ def find_used_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: st
     if not used.together or both is None:
         return np.zeros(len(codes), dtype=bool)
     new = np.arange(n + len(codes)) >= n
-    copies = find_copies(both, np.append(np.zeros(n, dtype=codes.dtype), codes), new=new)
+    both_codes, all_near = np.append(np.zeros_like(codes, shape=n), codes), used.duplicates == NEAR
+    copies = find_copies(both, both_codes, all_near=all_near, new=new)
     is_copy = np.isin(copies.sets[n:], copies.sets[:n])
     if is_copy.mean() >= MANY:
         but = f" but {', '.join(map(repr, copies.columns))}" if copies.columns else ""
@@ -672,7 +675,7 @@ def find_used_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: st
             n=len(codes),
         )
     by_class = np.bincount(codes[is_copy], minlength=codes.max() + 1)
-    return is_copy & bool((by_class > FEW * np.bincount(codes)).any())
+    return is_copy & bool(all_near or (by_class > FEW * np.bincount(codes)).any())
 
 
 def describe_support(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from margrave.steer._row_hashes import (
     hash_rows,
     read_columns,
 )
+from margrave.steer._split import SplitError
 from margrave.table import IDENTIFIER, guess_kind
 
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
@@ -50,7 +52,7 @@ _NEAR, FEW, MANY = 0.1, 0.03, 0.25
 _TENTH, _MOST_NEAR = 10, 30  # neighbours; a row has at most so many near copies
 _SCALES = ((10, 20), (30, 60))  # neighbours whose distances reveal the number of dimensions
 _NEIGHBOURS = 60
-_RARE = 0.05  # of the rows have the same number
+_RARE = 0.01  # of the rows have the same number
 # Neighbours are searched for in sets of so many rows, for a sample of rows first. The rows are
 # divided into such sets twice, because each time some copies are separated.
 _LEAF, _SAMPLED, _TREES = 1000, 5000, 2
@@ -109,6 +111,7 @@ class Copies:
         self, duplicates: str, classes: NDArray[Any], error: Callable[..., MargraveError]
     ) -> None:
         """Raise an error if there are so many copies that the user has to decide about them."""
+        set_groups = ""
         if self.synthetic is not None and duplicates != INDEPENDENT:
             found, choices = (
                 f"{self._describe_synthetic(classes)} A certificate on them says little about real "
@@ -118,15 +121,16 @@ class Copies:
         elif self.many and duplicates == GROUP:
             found, choices = (
                 f"{' and '.join(self._counts())}, of {len(self.sets):,} rows. If these are copies "
-                "of one observation, a certificate would be too optimistic. Say which rows belong "
-                "together, or how such rows count.",
+                "of one observation, a certificate would be too optimistic.",
                 {NEAR: "keep copies together and count them once", INDEPENDENT: "count each"},
             )
+            set_groups = "pass groups or " if error is SplitError else ""
         else:
             return
         replies = " or ".join(f"{name!r} to {what}" for name, what in choices.items())
         raise error(
-            f"{found} Start with groups, or with duplicates={replies}, which the certificate says.",
+            f"{found} From the start, {set_groups}set duplicates={replies}, which the certificate "
+            "says.",
             code="many_copies",
             found=found,
             choices=list(choices),
@@ -197,7 +201,8 @@ def find_copies(
     all_near : bool, default=False
         Whether near copies are copies even if they are few, or may be so by chance.
     new : ndarray of bool, shape (n_samples,), default=None
-        The rows to compare with the others, instead of all rows with each other.
+        The rows to compare with the others, whose classes do not matter, instead of all rows with
+        each other.
     """
     columns = [] if issparse(X) else list(read_columns(X))
     if not columns or len(codes) < 2:
@@ -205,7 +210,8 @@ def find_copies(
     hashes = [hash_column(values, j) for j, values in enumerate(columns)]
     unseen = _identifiers(X, columns) if encoded else []
     counted = np.ones(len(codes), dtype=bool) if new is None else new
-    compared, hidden, labels = _search_equal(columns, hashes, unseen, int(counted.sum()))
+    n = 0 if all_near else int(counted.sum())
+    compared, hidden, labels = _search_equal(columns, hashes, unseen, n)
     sets = _merge(len(codes), [_links(one) for one in labels])
     n_exact, n_equal = (len(codes) - len(np.unique(one)) for one in (labels[0], sets))
     n_near, many, synthetic = 0, n_equal - n_exact >= MANY * len(codes), None
@@ -262,13 +268,13 @@ def _search_equal(
     size = len(hashes[0])
     seen = [j for j in range(len(columns)) if j not in unseen]
     differ = [j for j in seen if _count_pairs(hashes[j]) == 0]
-    numbers = [j for j in differ if not _has_decimals(columns[j])]
+    names = [j for j in differ if not _has_decimals(columns[j])]
     whole = _sum(hashes, seen, size)
     hidden: set[int] = set()
     labels = [whole]
-    for apart in [numbers] if numbers == differ else [numbers, differ]:
+    for apart in [names] if names == differ else [names, differ]:
         kept = [j for j in seen if j not in apart]
-        units = _units(columns, kept)
+        units = _units(columns, hashes, kept)
         parts = [_sum(hashes, unit, size) for unit in units]
         base = _sum(hashes, kept, size)
         if apart and _are_copies(whole, base, parts, n):
@@ -280,7 +286,7 @@ def _search_equal(
             if _are_copies(base, base - parts[i], [parts[k] for k in others if k != i], n):
                 hidden.update(apart, units[i])
                 labels.append(base - parts[i])
-    return [j for j in seen if j not in numbers] or seen, sorted(hidden), labels
+    return [j for j in seen if j not in names] or seen, sorted(hidden), labels
 
 
 def _sum(hashes: list[Hashes], which: Sequence[int], size: int) -> Hashes:
@@ -297,8 +303,8 @@ def _has_decimals(values: NDArray[Any]) -> bool:
     )
 
 
-def _units(columns: list[NDArray[Any]], which: list[int]) -> list[list[int]]:
-    """Divide columns into units; neighbouring 0/1 columns that code one category are one."""
+def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) -> list[list[int]]:
+    """Divide columns into units: neighbouring 0/1 columns of one category, or names of the same."""
     units: list[list[int]] = []
     taken = None  # the rows in which a column of the last unit is 1
     for j in which:
@@ -310,7 +316,17 @@ def _units(columns: list[NDArray[Any]], which: list[int]) -> list[list[int]]:
         else:
             units.append([j])
             taken = values == 1 if is_flag else None
-    return units
+    by_partition: dict[bytes, list[int]] = {}
+    merged = []
+    for unit in units:
+        if len(unit) == 1 and not _has_decimals(columns[unit[0]]):
+            _, first, inverse = np.unique(hashes[unit[0]], return_index=True, return_inverse=True)
+            same = by_partition.setdefault(blake2b(first[inverse].tobytes()).digest(), unit)
+            if same is not unit:
+                same.extend(unit)
+                continue
+        merged.append(unit)
+    return merged
 
 
 def _count_pairs(hashed: Hashes) -> int:
@@ -399,7 +415,11 @@ class _NearCopies:
         """Return the positions of near copies, in pairs; none if they are few."""
         random, found = np.random.default_rng(0), []
         rows = np.flatnonzero(self.counted)
-        sample = random.permutation(rows)[:_SAMPLED]
+        shuffled, n_classes = random.permutation(rows), self.codes.max() + 1
+        each = max(_SAMPLED // n_classes, 100)
+        sample = np.concatenate(
+            [shuffled[self.codes[shuffled] == code][:each] for code in range(n_classes)]
+        )
         for sampled in (sample, *([rows] * _TREES)) if len(rows) else ():
             pairs, by_chance = self._pairs_of(sampled, random)
             found.append(pairs)

@@ -156,8 +156,9 @@ class Dialog(Saved):
     groups : array-like of shape (n_samples,), default=None
         The group of each sample of the tuning set. Samples of a group are in the same fold.
     duplicates : {"group", "near", "independent"}, default="group"
-        What rows are that are equal or nearly equal, as in :meth:`from_data`. Copies are in the
-        same fold, and a certification set may not contain copies of rows of the tuning set.
+        What rows are that are equal or nearly equal. Rows of the tuning set are copies if they are
+        equal, and are in the same fold; a certification set is searched as in :meth:`from_data`,
+        and may not contain copies of rows of the tuning set.
     ledger : Ledger, default=None
         Knows which certification data are used up. None is a ledger of this dialog alone.
 
@@ -1126,7 +1127,7 @@ class Dialog(Saved):
 
     @property
     def duplicates(self) -> str:
-        """Whether equal rows are copies of one observation ("group") or "independent" ones."""
+        """What equal or nearly equal rows are: "group", "near" or "independent"."""
         return self._data.used.duplicates
 
     # The certified model

@@ -147,11 +147,6 @@ class RowHashes:
         return RowHashes(self.exact[at], self.rounded[at])
 
     @property
-    def n_copies(self) -> int:
-        """Number of rows that equal an earlier row."""
-        return len(self.exact) - len(np.unique(self.exact))
-
-    @property
     def fraction_equal(self) -> float:
         """Fraction of the rows that equal another one, up to the rounding."""
         _, counts = np.unique(self.rounded, return_counts=True)

@@ -88,7 +88,7 @@ class SplitSizes:
     certify_by_class : dict
         The number of samples of each class in the certification set.
     copies : int
-        Rows that equal an earlier row in all features.
+        Rows that equal an earlier row, also if an identifier or the like differs.
     near_copies : int
         Other rows that nearly equal another row; 0 if they are few.
     notes : tuple of str

@@ -42,6 +42,7 @@ from margrave.steer._ledger import Grant, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import (
     INDEPENDENT,
+    NEAR,
     RowHashes,
     UsedRows,
     hash_rows,
@@ -487,7 +488,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            The new certification set: samples that have not been used before. Equal rows count
+            The new certification set: samples that have not been used before. Copies count
             once.
         y : array-like of shape (n_samples,)
             True labels.
@@ -527,7 +528,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
-        copies = find_copies(X, codes, encoded=self.scorer_.committee.encoder is not None)
+        encoded, all_near = self.scorer_.committee.encoder is not None, self.duplicates == NEAR
+        copies = find_copies(X, codes, encoded=encoded, all_near=all_near)
         copies.check(self.duplicates, self.classes_, GuaranteeError)
         return recertify_scores(self, scores, codes, rows, copies, confidence, owner, use)
 

@@ -65,7 +65,7 @@ def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
 
 
 def check_duplicates(duplicates: Any, owner: str, allowed: Sequence[str] = DUPLICATES) -> str:
-    """Return what equal rows are, if it is allowed."""
+    """Check the parameter `duplicates`, and return it."""
     if not isinstance(duplicates, str) or duplicates not in allowed:
         wanted = f"one of {', '.join(map(repr, allowed))}"
         raise ParameterError.of(owner, "duplicates", wanted, duplicates)
@@ -370,6 +370,5 @@ def _run_trial(X: Any, at: Codes, codes: Codes, groups: NDArray[Any] | None) -> 
 
 
 _EQUAL_HINT = (
-    " Rows that are equal in all features count once; if they are independent observations, set "
-    "duplicates='independent'."
+    " Copies count once; if equal rows are independent observations, set duplicates='independent'."
 )

@@ -88,5 +88,5 @@ def _lock_database(database: Path, locks: ExitStack) -> None:
     try:
         fcntl.fcntl(handle, command, lock)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # the file system has no such locks
+        if error.errno in (errno.EAGAIN, errno.EACCES):  # else the file system has no such locks
             raise

@@ -133,7 +133,7 @@ function Summary({ table, choices, change, blocked, plan }) {
                     )}
                   </div>
                   ${
-                    replies.includes('near')
+                    replies.includes('near') && !choices.time
                       ? html`<p class="small">The column of rows that belong together is among the options below.</p>`
                       : null
                   }`

@@ -541,7 +541,7 @@ class TestTables:
             X, y = rows(300, rng)
             order = rng.permutation(np.repeat(np.arange(300), 3))
             X = np.column_stack([X[order], np.arange(900)]) if numbered else X[order]
-            return X, y[order], {}
+            return X, y[order], {"duplicates": "near"}
 
         self.check("fp <= 10%", draw, 15)
 

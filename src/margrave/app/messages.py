@@ -19,8 +19,8 @@ _MESSAGES = {
     "positive.",
     "no_certification_set": "There is no certification set, so no model can be certified.",
     "used_up": "The certification set is used up: another guarantee needs new labelled rows.",
-    "used_samples": "The rows are not new: the model was built from rows that equal them. A "
-    "guarantee is checked on rows that were labelled afterwards.",
+    "used_samples": "The rows are not new: the model was built from rows that equal them, or "
+    "nearly do. A guarantee is checked on rows that were labelled afterwards.",
     "many_copies": "{found}",
     "one_class": "The rows have one class, {label!r}; at least two classes are needed.",
 }

@@ -133,10 +133,10 @@ class GuaranteeError(MargraveError):
     ----------
     code : str
         "no_preference", "no_certification_set", "used_up" or "confidence" (the ledger allows no
-        such certificate), "used_samples" (the samples were used before), "too_few_samples",
-        "trivial" (every model meets the limits), "conflict" (the limits cannot be guaranteed
-        together) or "not_supported" (the rates of the certification set do not support the
-        guarantee).
+        such certificate), "used_samples" (the samples were used before), "many_copies" (that the
+        user has to decide about), "too_few_samples", "trivial" (every model meets the limits),
+        "conflict" (the limits cannot be guaranteed together) or "not_supported" (the rates of the
+        certification set do not support the guarantee).
     fields : dict
         The values that the message mentions; for "too_few_samples" the bound, the confidence, the
         number of samples ``n``, the number ``needed`` (None if no number is enough) and the

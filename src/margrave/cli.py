@@ -102,10 +102,13 @@ def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
             "with commas stay text."
         ).format_map(error.fields)
     if isinstance(error, MargraveError) and error.code == "many_copies":
-        kinds = " or ".join(f"--duplicates {name}" for name in error.fields["choices"])
-        may_group = "near" in error.fields["choices"] and "--time" not in " ".join(arguments)
-        group = "use --group COLUMN, or " if may_group else ""
-        line += f" To go on, {group}pass {kinds}."
+        meanings = {"near": "to count copies once", "independent": "to count each row"}
+        replies = [f"--duplicates {one} {meanings[one]}" for one in error.fields["choices"]]
+        if "near" in error.fields["choices"]:
+            replies.insert(0, "--drop COLUMN if a column only numbers the rows")
+            if "--time" not in " ".join(arguments):
+                replies.insert(0, "--group COLUMN if a column says which rows belong together")
+        line += f" To go on, use {'; '.join(replies)}."
     line = replace_control(line)
     if "--json" in arguments:
         kind, fields = "refused", None

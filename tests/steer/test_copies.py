@@ -90,6 +90,14 @@ class TestEqualButForColumns:
         found = [Dialog.plan_split(table, y[at], duplicates=name) for name in ("group", "near")]
         assert [sizes.copies for sizes in found] == [0, 4]
 
+    def test_groups_answer_the_question(self):
+        X, y, of = copied()
+        table = np.column_stack([X, np.arange(len(of))])
+        sizes = Dialog.plan_split(table, y, groups=of)
+        assert sizes.certify == pytest.approx(DISTINCT / 5, abs=2)
+        with pytest.raises(SplitError):
+            Dialog.plan_split(table, y, groups=np.arange(len(of)) % 300)
+
     @pytest.mark.parametrize("numbers", [0, 1, 2])
     @pytest.mark.parametrize("levels", [50, 200, 1000, 5000])
     def test_a_category_and_its_name(self, numbers, levels):
@@ -294,11 +302,14 @@ class TestSyntheticRows:
 class TestOwnCertificationSet:
     X, Y = draw(800)
 
-    @pytest.mark.parametrize("how", ["identifier", "noise"])
-    def test_copies_of_used_rows_are_refused(self, how):
+    @pytest.mark.parametrize("how", ["identifier", "noise", "both"])
+    @pytest.mark.parametrize("member", [GaussianNB(), "qda"])
+    def test_copies_of_used_rows_are_refused(self, how, member):
         rng = np.random.default_rng(0)
 
         def disguise(X, start):
+            if how == "both":
+                X = X + 0.001 * rng.normal(size=X.shape)
             if how == "noise":
                 return X + 0.001 * rng.normal(size=X.shape)
             return np.column_stack([X, start + np.arange(len(X))])
@@ -306,11 +317,9 @@ class TestOwnCertificationSet:
         first, again = disguise(self.X[:600], 0), disguise(self.X[:200], 600)
         new = disguise(self.X[600:], 800)
         with pytest.raises(GuaranteeError) as refused:
-            Dialog.from_data(
-                first, self.Y[:600], committee=GaussianNB(), certify=(again, self.Y[:200])
-            )
+            Dialog.from_data(first, self.Y[:600], committee=member, certify=(again, self.Y[:200]))
         assert refused.value.code == "used_samples"
-        dialog = Dialog.from_data(first, self.Y[:600], committee=GaussianNB(), certify=None)
+        dialog = Dialog.from_data(first, self.Y[:600], committee=member, certify=None)
         dialog.prefer("fp <= 60%")
         with pytest.raises(GuaranteeError) as refused:
             dialog.accept(again, self.Y[:200])

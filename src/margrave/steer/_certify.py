@@ -664,12 +664,11 @@ def find_used_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: st
     copies = find_copies(both, both_codes, all_near=all_near, new=new)
     is_copy = np.isin(copies.sets[n:], copies.sets[:n])
     if is_copy.mean() >= MANY:
-        but = f" but {', '.join(map(repr, copies.columns))}" if copies.columns else ""
         raise GuaranteeError(
             f"{owner} needs samples that no step has used; {is_copy.sum():,} of these "
-            f"{len(codes):,} equal rows that the model was built from, or nearly do, in all "
-            f"features{but}. Pass newly labelled samples; or set duplicates='independent' from the "
-            "start, if they are.",
+            f"{len(codes):,} equal rows that the model was built from, but for an identifier or "
+            "the like, or nearly do. Pass newly labelled samples; or set duplicates='independent' "
+            "from the start, if equal rows are independent observations.",
             code="used_samples",
             n_used=int(is_copy.sum()),
             n=len(codes),

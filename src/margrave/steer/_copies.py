@@ -46,6 +46,7 @@ from margrave.table import IDENTIFIER, guess_kind
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
 _DISTINCT, _PAIRS = 20, 50
+_STEPS = 10  # for each row on average, between the first and the last number of a row
 # Near copies are so near, compared with the tenth neighbour or with the next one. Fewer than `FEW`
 # change the rates of a class by little; a user has to decide about `MANY`.
 _NEAR, FEW, MANY = 0.1, 0.03, 0.25
@@ -213,8 +214,9 @@ def find_copies(
     n = 0 if all_near else int(counted.sum())
     compared, hidden, labels = _search_equal(columns, hashes, unseen, n)
     sets = _merge(len(codes), [_links(one) for one in labels])
-    n_exact, n_equal = (len(codes) - len(np.unique(one)) for one in (labels[0], sets))
-    n_near, many, synthetic = 0, n_equal - n_exact >= MANY * len(codes), None
+    n_equal = len(codes) - len(np.unique(sets))
+    n_exact, n_all = (_count_copies(one, groups) for one in (labels[0], sets))
+    n_near, many, synthetic = 0, n_all - n_exact >= MANY * len(codes), None
     points, others = _points(columns, hashes, compared)
     first = np.unique(sets, return_index=True)[1]
     if points.shape[1] > 1 and len(first) > _SCALES[0][1]:
@@ -298,9 +300,18 @@ def _sum(hashes: list[Hashes], which: Sequence[int], size: int) -> Hashes:
 
 
 def _has_decimals(values: NDArray[Any]) -> bool:
-    return values.dtype.kind == "f" and bool(
-        np.any(np.isfinite(values) & (values != np.floor(values)))
-    )
+    """Return whether a column has numbers with decimals, which do not number the rows."""
+    if values.dtype.kind != "f":
+        return False
+    numbers = np.unique(values[np.isfinite(values)])
+    if len(numbers) < 2 or (numbers == np.floor(numbers)).all():
+        return False
+    # A column that numbers the rows, and was standardised, has multiples of a step.
+    step = np.diff(numbers).min()
+    if numbers[-1] - numbers[0] > _STEPS * len(values) * step:
+        return True
+    multiples = (numbers - numbers[0]) / step
+    return not np.allclose(multiples, np.round(multiples), rtol=0, atol=1e-3)
 
 
 def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) -> list[list[int]]:
@@ -517,6 +528,15 @@ def _find_synthetic(
 
 
 # Sets of rows
+
+
+def _count_copies(labels: NDArray[Any], groups: NDArray[Any] | None) -> int:
+    """Count the rows that equal an earlier row; with groups, one of another group."""
+    sets, kinds = np.unique(labels, return_inverse=True)
+    if groups is None:
+        return len(labels) - len(sets)
+    pairs = np.column_stack([kinds, np.unique(groups, return_inverse=True)[1]])
+    return len(np.unique(pairs, axis=0)) - len(sets)
 
 
 def _links(labels: NDArray[Any]) -> NDArray[np.intp]:

@@ -47,7 +47,6 @@ from margrave.steer import (
     PROPORTIONS_DIFFER,
     Candidate,
     Check,
-    Copies,
     Grant,
     GuaranteeError,
     Reply,
@@ -490,8 +489,7 @@ def recertify(
     drawn = blocks.reduce(_draw_block, merge_certifying, model, owner, numbered=True)
     scores, codes, *hashes = drawn.parts
     rows = RowHashes(*hashes) if hashes else None
-    copies = None if rows is None else Copies.equal(rows.exact)
-    return recertify_scores(model, scores, codes, rows, copies, confidence, owner)
+    return recertify_scores(model, scores, codes, rows, confidence, owner)
 
 
 def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, RowHashes | None]:

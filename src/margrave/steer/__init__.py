@@ -23,7 +23,6 @@ from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
 from margrave.steer._certify import name_request as name_request
-from margrave.steer._copies import Copies as Copies
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog
 from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate

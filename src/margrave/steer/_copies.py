@@ -41,7 +41,7 @@ from margrave.steer._row_hashes import (
     read_columns,
 )
 from margrave.steer._split import SplitError
-from margrave.table import IDENTIFIER, guess_kind
+from margrave.table import guess_kind
 
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
@@ -248,13 +248,13 @@ def find_copies(
 
 
 def _identifiers(X: Any, columns: list[NDArray[Any]]) -> list[int]:
-    """Return the positions of the columns that an encoder ignores as identifiers; never all."""
+    """Return the positions of the texts that an encoder ignores, as identifiers; never all."""
     found = [
         j
         for j, values in enumerate(columns)
         if hasattr(X, "iloc")
         and values.dtype.kind not in "biufmM"
-        and guess_kind(X.iloc[:, j]).why == IDENTIFIER
+        and guess_kind(X.iloc[:, j]).kind == "ignored"
     ]
     return found if len(found) < len(columns) else []
 
@@ -307,6 +307,7 @@ def _has_decimals(values: NDArray[Any]) -> bool:
     if len(numbers) < 2 or (numbers == np.floor(numbers)).all():
         return False
     # A column that numbers the rows, and was standardised, has multiples of a step.
+    numbers = numbers / np.abs(numbers).max()  # their differences are finite
     step = np.diff(numbers).min()
     if numbers[-1] - numbers[0] > _STEPS * len(values) * step:
         return True

@@ -531,7 +531,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         encoded, all_near = self.scorer_.committee.encoder is not None, self.duplicates == NEAR
         copies = find_copies(X, codes, encoded=encoded, all_near=all_near)
         copies.check(self.duplicates, self.classes_, GuaranteeError)
-        return recertify_scores(self, scores, codes, rows, copies, confidence, owner, use)
+        return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
@@ -741,10 +741,10 @@ def recertify_scores(
     scores: Floats,
     codes: Codes,
     rows: RowHashes | None,
-    copies: Copies | None,
     confidence: float | None,
     owner: str,
     use: Callable[..., AbstractContextManager[Grant]] | None = None,
+    copies: Copies | None = None,
 ) -> SteeredClassifier:
     """Make a model with a new decision and certificate, from scores of new samples."""
     certificate, plan = check_certified(model, owner)
@@ -754,6 +754,8 @@ def recertify_scores(
     if rows is not None and used is not None:
         refuse_used_rows(used, rows, owner)
         used = used.with_rows(rows)
+    if copies is None and rows is not None:
+        copies = Copies.equal(rows.exact)
     notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
     if copies is not None and model.duplicates != INDEPENDENT:
         kept = one_of_each(copies.sets, 0)

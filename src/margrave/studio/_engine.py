@@ -35,7 +35,7 @@ _SHAPE = (
     "characters such as @, : and / in a password as %40, %3A and %2F."
 )
 _SQLITE_ERRORS = {
-    "SQLITE_NOTADB": "{} is no database, or damaged; restore it from a backup, or name another.",
+    "SQLITE_NOTADB": "{} is not a database, or damaged; restore it from a backup, or name another.",
     "SQLITE_CORRUPT": "{} is damaged; restore it from a backup, or name another.",
     "SQLITE_READONLY": "{} cannot be written; see to the permissions of the file and its folder.",
     "SQLITE_CANTOPEN": "{} cannot be opened; see to the permissions of the file and its folder.",

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from margrave.table._kinds import IDENTIFIER as IDENTIFIER
 from margrave.table._kinds import Guess as Guess
 from margrave.table._kinds import guess_kind as guess_kind
 from margrave.table._kinds import read_dates as read_dates

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Kind = Literal["number", "category", "date", "text", "ignored"]
 
 ISO = "ISO8601"
-IDENTIFIER = "an identifier"  # why a column is ignored
 _DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")  # ambiguous dates are day first
 _FORMATS = (ISO, *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 _LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d")  # ISO 8601 reads 1001 as a year
@@ -101,7 +100,7 @@ def _guess_words(present: NDArray[Any], distinct: int, n_rows: int) -> Guess:
         return Guess("category")
     differ = distinct >= _NEARLY_ALL * len(present)
     if differ and several_words <= 1 - _NEARLY_ALL and mean_length <= _LONGEST_IDENTIFIER:
-        return Guess("ignored", why=IDENTIFIER)
+        return Guess("ignored", why="an identifier")
     if several_words >= 0.5 or mean_length > _LONG:
         return Guess("text")
     return Guess("category")

@@ -3,9 +3,9 @@
 Users certify tables in which rows occur several times, with an identifier of their own or a little
 noise, or in which they have oversampled the minority class before they split it. A copy in the
 certification set of a row that the model was trained on is not a new sample, and the guarantee
-would fail. Each run draws a table, steers a member that memorises to ``fp <= 10%`` at 95 % confidence,
-accepts it, and measures the true rate on a large table without copies. A guarantee is violated if
-that rate is above 10 %, which may happen in 5 % of the runs.
+would fail. Each run draws a table, steers a member that memorises to ``fp <= 10%`` at 95 %
+confidence, accepts it, and measures the true rate on a large table without copies. A
+guarantee is violated if that rate is above 10 %, which may happen in 5 % of the runs.
 
 The negative class is the minority, so that ``fp`` is a rate among the rows that are oversampled.
 The script prints a row for each table and member: how often the user was asked about copies, how

@@ -113,6 +113,20 @@ def test_what_steering_prints_and_writes(tmp_path):
     assert "certification.json" in done.stdout
 
 
+@pytest.mark.parametrize(("different", "problem"), [(40, "too_few_samples"), (100, "copies")])
+def test_a_table_of_few_different_rows_is_refused_with_the_way_on(run, different, problem):
+    row = np.arange(600) % different
+    table = pd.DataFrame({"a": row % 20, "b": row // 20, "day": np.arange(600) // different})
+    table["spam"] = np.where(row % 5 == 0, "yes", "no")
+    table.to_csv("survey.csv", index=False)
+    options = ("--target", "spam", "--time", "day", "--limit", "fp <= 20%", "--plan", "--json")
+    code, out, err = run("steer", "survey.csv", *options)
+    assert (code, json.loads(out)["code"]) == (2, problem)
+    assert "--duplicates" in err
+    assert "duplicates=" not in err
+    assert run("steer", "survey.csv", *options, "--duplicates", "independent")[0] == 0
+
+
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     code, out, err = run("steer", trained / "mail.csv", *ASK, "--json")
     record = json.loads(out)

@@ -19,8 +19,9 @@ from tools.audit._studio import FAST
 
 from margrave.studio.store import StoreError
 
-RAW = ("codec", "Could not decode", "Expecting", "isoformat", "Parquet", "no such")
-"""In a response they are messages of a library, not of the studio."""
+RAW = ("codec", "Could not decode", "Expecting", "isoformat", "Parquet", "no such table:")
+"""In a response they are messages of a library, not of the studio, which may say that there is no
+such dialog when its key is damaged."""
 
 Damage = Callable[[random.Random, bytes], bytes]
 

@@ -21,6 +21,7 @@ _MESSAGES = {
     "used_up": "The certification set is used up: another guarantee needs new labelled rows.",
     "used_samples": "The rows are not new: the model was built from rows that equal them, or "
     "nearly do. A guarantee is checked on rows that were labelled afterwards.",
+    "copies": "Copies of a row stay together and count once, so these rows cannot be split.",
     "many_copies": "{found}",
     "one_class": "The rows have one class, {label!r}; at least two classes are needed.",
 }
@@ -109,9 +110,12 @@ def describe_error(error: Exception, shown: Callable[[str], str | None]) -> str:
         if isinstance(error, SplitError):
             which = f"Class {fields['label']!r}" if "label" in fields else "The smallest class"
             needed = f"; at least {fields['needed']} are needed" if "needed" in fields else ""
+            row = "different row" if fields.get("n_copies") else "row"
             message = (
-                f"{which} has {format_count(fields['n'], 'row')}, too few for this split{needed}."
+                f"{which} has {format_count(fields['n'], row)}, too few for this split{needed}."
             )
+    if error.code == "copies" or fields.get("n_copies"):
+        message += f" {shown('duplicates')} can count equal rows as independent observations."
     return _join_lines(message)
 
 

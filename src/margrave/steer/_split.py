@@ -55,8 +55,8 @@ class SplitError(MargraveError):
         "one_class", "too_few_samples" (of a class), "copies" (of all rows), "many_copies" (that
         the user has to decide about), "groups" or "time".
     fields : dict
-        The class ``label``, its number of samples ``n`` and the number ``needed``, as far as the
-        message mentions them.
+        The class ``label``, its number of samples ``n``, the number ``needed``, and ``n_copies``,
+        the rows that do not count, as far as the message mentions them.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class SplitError(MargraveError):
     ...     Dialog.from_data([[1.0], [2.0], [3.0]], ["ham", "ham", "spam"])
     ... except SplitError as error:
     ...     print(error.code, error.fields)
-    too_few_samples {'label': 'spam', 'n': 1, 'needed': 10}
+    too_few_samples {'label': 'spam', 'n': 1, 'needed': 10, 'n_copies': 0}
     """
 
     __module__ = "margrave.steer"

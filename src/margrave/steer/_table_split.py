@@ -72,18 +72,20 @@ def check_duplicates(duplicates: Any, owner: str, allowed: Sequence[str] = DUPLI
     return duplicates
 
 
-def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, hint: str = "") -> None:
+def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, n_copies: int) -> None:
     """Raise an error if a class has too few samples to train, tune and certify on."""
     sizes = np.bincount(codes, minlength=len(classes))
     if sizes.min() < _MIN_PER_CLASS:
         label = _labels.plain(classes[sizes.argmin()])
         raise SplitError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
-            f"certify on; got {sizes.min()} of {name_class(label)}.{hint}",
+            f"certify on; got {sizes.min()} of {name_class(label)}."
+            + (_COPIES_HINT if n_copies else ""),
             code="too_few_samples",
             label=label,
             n=int(sizes.min()),
             needed=_MIN_PER_CLASS,
+            n_copies=n_copies,
         )
 
 
@@ -232,8 +234,7 @@ def split_table(
     used = UsedRows.none_of(X, duplicates, copies.left_out if together else ())
     rows = used.hash(X)
     distinct = one_of_each(copies.sets, 0) if together else np.arange(n)
-    hint = "" if len(distinct) == n else _EQUAL_HINT
-    check_sizes(classes, codes[distinct], owner, hint)
+    check_sizes(classes, codes[distinct], owner, n - len(distinct))
     positive = check_positive(positive, classes, owner)
     time = None if time is None else check_one_per_sample(time, n, "time", owner)
     if groups is not None and time is not None:
@@ -369,6 +370,6 @@ def _run_trial(X: Any, at: Codes, codes: Codes, groups: NDArray[Any] | None) -> 
     return Trial.run(encoded, codes[at], groups)
 
 
-_EQUAL_HINT = (
+_COPIES_HINT = (
     " Copies count once; if equal rows are independent observations, set duplicates='independent'."
 )

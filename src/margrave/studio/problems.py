@@ -16,6 +16,7 @@ _WORDS = {
     "cost_ratio": "cost ratio",
     "data": "table",
     "drop": "list of columns to leave out",
+    "duplicates": "option 'Equal rows'",
     "positive": "positive class",
     "predicted": "predicted class",
     "true": "true class",

@@ -127,6 +127,14 @@ def test_a_table_of_few_different_rows_is_refused_with_the_way_on(run, different
     assert run("steer", "survey.csv", *options, "--duplicates", "independent")[0] == 0
 
 
+def test_copies_of_another_class_are_no_way_on(run):
+    table = pd.DataFrame({"a": [0, *range(99), *range(200, 203)]})
+    table["spam"] = ["no"] * 100 + ["yes"] * 3
+    table.to_csv("few.csv", index=False)
+    code, _, err = run("steer", "few.csv", "--target", "spam", "--limit", "fp <= 20%", "--plan")
+    assert (code, "--duplicates" in err) == (2, False)
+
+
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     code, out, err = run("steer", trained / "mail.csv", *ASK, "--json")
     record = json.loads(out)

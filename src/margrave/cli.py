@@ -106,7 +106,7 @@ def _report_error(error: Exception, code: int, arguments: Sequence[str]) -> int:
         replies = [f"--duplicates {one} {meanings[one]}" for one in error.fields["choices"]]
         if "near" in error.fields["choices"]:
             replies.insert(0, "--drop COLUMN if a column only numbers the rows")
-            if "--time" not in " ".join(arguments):
+            if not {"--time", "--group"} & {one.partition("=")[0] for one in arguments}:
                 replies.insert(0, "--group COLUMN if a column says which rows belong together")
         line += f" To go on, use {'; '.join(replies)}."
     line = replace_control(line)

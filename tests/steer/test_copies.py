@@ -236,14 +236,38 @@ class TestNearCopies:
         }[kind]
         assert Dialog.plan_split(change(X), y, certify=None).near_copies == 0
 
-    def test_texts_and_categories_are_equal(self):
-        X, y, of = copied()
+    @pytest.mark.parametrize("n_columns", [2, 4])
+    def test_categories_are_equal_or_ignored_if_there_are_enough_numbers(self, n_columns):
+        X, y, of = copied(columns=n_columns)
         words = np.random.default_rng(3).permutation(len(of)) % 7
         near = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
         with pytest.raises(SplitError):
             Dialog.plan_split(frame(near, kind=[f"k{i % 7}" for i in of]), y)
-        few = Dialog.plan_split(frame(near, kind=[f"k{i}" for i in words]), y, certify=None)
-        assert few.near_copies < 0.6 * len(of)
+        options = {"certify": None, "duplicates": "near"}
+        found = Dialog.plan_split(frame(near, kind=[f"k{i}" for i in words]), y, **options)
+        assert (found.near_copies == len(of)) == (n_columns > 2)
+
+    @pytest.mark.parametrize("extra", ["none", "site", "flag", "batch", "name of a batch"])
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_with_another_column(self, extra, whole):
+        X, y, of = copied()
+        table = frame(X + 0.001 * np.random.default_rng(2).normal(size=X.shape))
+        table = (1e8 * table).round().astype(int) if whole else table
+        if extra != "none":
+            own = {"site": lambda of: [f"s{i % 5}" for i in of], "flag": lambda of: of % 2}
+            table["extra"] = {**NAMES, **own}[extra](of)
+        with pytest.raises(SplitError) as asked:
+            Dialog.plan_split(table, y)
+        assert (asked.value.code, asked.value.fields["n_near"]) == ("many_copies", len(of))
+
+    @pytest.mark.parametrize("kind", [np.float32, np.float64])
+    def test_with_a_standardised_number(self, kind):
+        X, y, of = copied()
+        near = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        numbered = np.column_stack([near, (AT[: len(of)] - 600) / 346.4]).astype(kind)
+        with pytest.raises(SplitError) as asked:
+            Dialog.plan_split(numbered, y)
+        assert asked.value.code == "many_copies"
 
     @pytest.mark.parametrize(
         "name", ["abalone", "german", "housing_bin", "pima", "segment", "spambase", "twonorm"]
@@ -346,6 +370,26 @@ class TestOwnCertificationSet:
                 certify=(change(frame(X)), self.Y[:200]),
             )
         assert refused.value.code == "used_samples"
+
+    def test_new_identifiers_do_not_make_rows_new(self):
+        rows = frame(self.X, id=[f"first{i:05d}" for i in AT[:800]])
+        dialog = Dialog.from_data(rows, self.Y, committee="qda", random_state=0)
+        dialog.prefer("fp <= 60%")
+        model = dialog.accept()
+        again = rows.assign(id=[f"again{i:05d}" for i in AT[:800]])
+        for use in (model.recertify, model.check):
+            with pytest.raises(GuaranteeError) as refused:
+                use(again, self.Y)
+            assert refused.value.code == "used_samples"
+
+    @pytest.mark.parametrize("label", [np.nan, None, 3, "other"])
+    def test_labels_are_checked_first(self, label):
+        y = np.where(self.Y == 1, "yes", "no").astype(object)
+        own = np.append(y[601:], [label])
+        with pytest.raises(ValueError, match=r"^Dialog\.from_data: y: "):
+            Dialog.from_data(
+                self.X[:600], y[:600], committee=GaussianNB(), certify=(self.X[600:], own)
+            )
 
     def test_a_few_copies_of_used_rows_are_left_out(self):
         noise = 0.001 * np.random.default_rng(0).normal(size=(30, 4))

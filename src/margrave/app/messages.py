@@ -21,7 +21,8 @@ _MESSAGES = {
     "used_up": "The certification set is used up: another guarantee needs new labelled rows.",
     "used_samples": "The rows are not new: the model was built from rows that equal them, or "
     "nearly do. A guarantee is checked on rows that were labelled afterwards.",
-    "copies": "Copies of a row stay together and count once, so these rows cannot be split.",
+    "copies": "Copies of a row stay together and count once; too few other rows are left for "
+    "this split.",
     "many_copies": "{found}",
     "one_class": "The rows have one class, {label!r}; at least two classes are needed.",
 }

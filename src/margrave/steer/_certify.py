@@ -645,7 +645,7 @@ def refuse_used_rows(used: UsedRows, rows: RowHashes, owner: str, allowed: float
     return n_used
 
 
-def find_used_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: str) -> Flags:
+def find_used_copies(used: UsedRows, known: Any, X: Any, codes: Codes, owner: str) -> Flags:
     """Return which rows are copies of rows that a model was built from; none if they are few.
 
     They are compared with `known`, which may be some of these rows only.
@@ -655,9 +655,8 @@ def find_used_copies(used: UsedRows, known: Any, X: Any, y: ArrayLike, owner: st
     GuaranteeError
         If they are a quarter of the rows or more.
     """
-    codes = np.unique(np.asarray(y), return_inverse=True)[1]
     both, n = concatenate_rows(known, X), count_rows(known)
-    if not used.together or both is None:
+    if not used.together or both is None or not len(codes):
         return np.zeros(len(codes), dtype=bool)
     new = np.arange(n + len(codes)) >= n
     both_codes, all_near = np.append(np.zeros_like(codes, shape=n), codes), used.duplicates == NEAR

@@ -212,35 +212,40 @@ def find_copies(
     unseen = _identifiers(X, columns) if encoded else []
     counted = np.ones(len(codes), dtype=bool) if new is None else new
     n = 0 if all_near else int(counted.sum())
-    compared, hidden, labels = _search_equal(columns, hashes, unseen, n)
+    seen = [j for j in range(len(columns)) if j not in unseen]
+    names, hidden, labels = _search_equal(columns, hashes, seen, n)
     sets = _merge(len(codes), [_links(one) for one in labels])
     n_equal = len(codes) - len(np.unique(sets))
     n_exact, n_all = (_count_copies(one, groups) for one in (labels[0], sets))
-    n_near, many, synthetic = 0, n_all - n_exact >= MANY * len(codes), None
-    points, others = _points(columns, hashes, compared)
+    many, synthetic = n_all - n_exact >= MANY * len(codes), None
     first = np.unique(sets, return_index=True)[1]
-    if points.shape[1] > 1 and len(first) > _SCALES[0][1]:
-        base, apart = _sum(hashes, compared, len(codes)), groups if new is None else new
-        search = _NearCopies(
-            points[first],
-            others[first],
-            base[first],
-            None if apart is None else apart[first],
-            codes[first],
-            counted[first],
-        )
-        with limit_threads(1):
-            pairs = search.pairs(all_near)
-            near = np.zeros(len(codes), dtype=bool)
-            near[first[np.unique(pairs)]] = True
-            n_near = int((near & counted).sum())
-            many |= bool(n_near >= MANY * counted.sum())
-            sets = _merge(len(sets), [_links(sets), first[pairs]])
-            synthetic = None if new is not None else _find_synthetic(points, codes, sets)
-    names = [str(name) for name in getattr(X, "columns", range(len(columns)))]
-    left_out = sorted({*unseen, *hidden}) if n_equal > FEW * len(codes) else []
+    near, links = np.zeros(len(codes), dtype=bool), [_links(sets)]
+    apart = groups if new is None else new
+    with limit_threads(1):
+        for i, which in enumerate(_compared(columns, hashes, seen, names)):
+            points, others = _points(columns, hashes, which)
+            if points.shape[1] < 2 or len(first) <= _SCALES[0][1]:
+                continue
+            search = _NearCopies(
+                points[first],
+                others[first],
+                _sum(hashes, which, len(codes))[first],
+                None if apart is None else apart[first],
+                codes[first],
+                counted[first],
+            )
+            pairs = first[search.pairs(all_near)]
+            near[pairs] = True
+            links.append(pairs)
+            if i == 0 and new is None:
+                synthetic = _find_synthetic(points, codes, _merge(len(sets), links))
+    sets, n_near = _merge(len(sets), links), int((near & counted).sum())
+    many |= n_near >= max(MANY * counted.sum(), 1)
+    titles = [str(name) for name in getattr(X, "columns", range(len(columns)))]
+    # Few equal rows may be so by chance, and with their identifiers they differ.
+    left_out = [] if 0 < n_equal <= FEW * len(codes) else sorted({*unseen, *hidden})
     return Copies(
-        sets, n_equal, n_near, many, tuple(names[j] for j in hidden), tuple(left_out), synthetic
+        sets, n_equal, n_near, many, tuple(titles[j] for j in hidden), tuple(left_out), synthetic
     )
 
 
@@ -260,15 +265,14 @@ def _identifiers(X: Any, columns: list[NDArray[Any]]) -> list[int]:
 
 
 def _search_equal(
-    columns: list[NDArray[Any]], hashes: list[Hashes], unseen: list[int], n: int
+    columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], n: int
 ) -> tuple[list[int], list[int], list[Hashes]]:
     """Search for rows that are equal but for some columns.
 
-    Returns the columns to search for near copies in, the columns in which copies differ, and
+    Returns the columns that may name or number the rows, the columns in which copies differ, and
     hashes: rows are copies if one of their hashes is equal.
     """
     size = len(hashes[0])
-    seen = [j for j in range(len(columns)) if j not in unseen]
     differ = [j for j in seen if _count_pairs(hashes[j]) == 0]
     names = [j for j in differ if not _has_decimals(columns[j])]
     whole = _sum(hashes, seen, size)
@@ -288,7 +292,7 @@ def _search_equal(
             if _are_copies(base, base - parts[i], [parts[k] for k in others if k != i], n):
                 hidden.update(apart, units[i])
                 labels.append(base - parts[i])
-    return [j for j in seen if j not in names] or seen, sorted(hidden), labels
+    return names, sorted(hidden), labels
 
 
 def _sum(hashes: list[Hashes], which: Sequence[int], size: int) -> Hashes:
@@ -303,16 +307,16 @@ def _has_decimals(values: NDArray[Any]) -> bool:
     """Return whether a column has numbers with decimals, which do not number the rows."""
     if values.dtype.kind != "f":
         return False
-    numbers = np.unique(values[np.isfinite(values)])
+    numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
     if len(numbers) < 2 or (numbers == np.floor(numbers)).all():
         return False
     # A column that numbers the rows, and was standardised, has multiples of a step.
     numbers = numbers / np.abs(numbers).max()  # their differences are finite
-    step = np.diff(numbers).min()
-    if numbers[-1] - numbers[0] > _STEPS * len(values) * step:
+    n_steps = (numbers[-1] - numbers[0]) / np.diff(numbers).min()
+    if n_steps > _STEPS * len(values):
         return True
-    multiples = (numbers - numbers[0]) / step
-    return not np.allclose(multiples, np.round(multiples), rtol=0, atol=1e-3)
+    multiples = (numbers - numbers[0]) / (numbers[-1] - numbers[0]) * np.round(n_steps)
+    return not np.allclose(multiples, np.round(multiples), rtol=0, atol=0.01)
 
 
 def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) -> list[list[int]]:
@@ -379,6 +383,23 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
 
 
 # Nearly equal rows
+
+
+def _compared(
+    columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], names: list[int]
+) -> list[list[int]]:
+    """Return the sets of columns in which near copies are searched for.
+
+    They are those that do not number the rows, all of them, and those of mostly different numbers,
+    because near copies may differ in the number of a batch, too.
+    """
+    others = [j for j in seen if j not in names]
+    numeric = [j for j in seen if columns[j].dtype.kind in "iuf"]
+    different = [j for j in numeric if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])]
+    unnumbered = [j for j in different if j not in names]
+    searches = [others, seen]
+    searches += [one for one in (unnumbered, different) if len(one) >= _COLUMNS][:1]
+    return [one for i, one in enumerate(searches) if one not in searches[:i]]
 
 
 def _points(
@@ -453,8 +474,9 @@ class _NearCopies:
             if not len(rows):
                 continue
             n_neighbours = min(_NEIGHBOURS + 1, len(leaf))
-            search = NearestNeighbors(n_neighbors=n_neighbours).fit(self.points[leaf])
-            distances, neighbours = search.kneighbors(self.points[rows])  # the row itself is first
+            search = NearestNeighbors(n_neighbors=n_neighbours, algorithm="brute")
+            # The row itself is the first neighbour.
+            distances, neighbours = search.fit(self.points[leaf]).kneighbors(self.points[rows])
             all_distances.append(distances)
             few = distances[:, 1 : _MOST_NEAR + 2]
             is_last = few[:, :-1] <= _NEAR * few[:, 1:]  # the next neighbour is much farther
@@ -513,8 +535,9 @@ def _find_synthetic(
         if np.linalg.matrix_rank(rows - rows.mean(axis=0), rtol=1e-4) < _COLUMNS:
             continue
         sample = rows[random.permutation(len(rows))[:_SAMPLED_OF_CLASS]]
-        search = NearestNeighbors(n_neighbors=_NEIGHBOURS_OF_CLASS + 1).fit(rows)
-        steps = rows[search.kneighbors(sample, return_distance=False)] - sample[:, None, :]
+        search = NearestNeighbors(n_neighbors=_NEIGHBOURS_OF_CLASS + 1, algorithm="brute")
+        neighbours = search.fit(rows).kneighbors(sample, return_distance=False)
+        steps = rows[neighbours] - sample[:, None, :]
         lengths = np.linalg.norm(steps, axis=2, keepdims=True)
         directions = np.where((steps != 0).sum(axis=2, keepdims=True) >= _COLUMNS, steps, 0.0)
         directions /= np.maximum(lengths, np.finfo(float).tiny)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import check_consistent_length
 
 from margrave import _labels, catalogue
 from margrave._errors import ParameterError
@@ -190,9 +189,10 @@ def start_from_table(
         random_state=random_state,
     )
     if isinstance(certify, tuple):  # before minutes of training
-        check_consistent_length(*certify)
-        refuse_used_rows(split.used, split.used.hash(certify[0]), "Dialog.from_data")
-        find_used_copies(split.used, X, certify[0], certify[1], "Dialog.from_data")
+        owner = "Dialog.from_data"
+        codes = encode_labels(certify[0], certify[1], split.classes, owner)
+        refuse_used_rows(split.used, split.used.hash(certify[0]), owner)
+        find_used_copies(split.used, X, certify[0], codes, owner)
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     start = _fit_committee(X, split, members, encoder, n_jobs, callback, enough)
     fitted = start.data.committee

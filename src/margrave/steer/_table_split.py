@@ -72,11 +72,12 @@ def check_duplicates(duplicates: Any, owner: str, allowed: Sequence[str] = DUPLI
     return duplicates
 
 
-def check_sizes(classes: NDArray[Any], codes: Codes, owner: str, n_copies: int) -> None:
+def check_sizes(classes: NDArray[Any], codes: Codes, distinct: Codes, owner: str) -> None:
     """Raise an error if a class has too few samples to train, tune and certify on."""
-    sizes = np.bincount(codes, minlength=len(classes))
+    sizes, rows = (np.bincount(one, minlength=len(classes)) for one in (codes[distinct], codes))
     if sizes.min() < _MIN_PER_CLASS:
-        label = _labels.plain(classes[sizes.argmin()])
+        least = sizes.argmin()
+        label, n_copies = _labels.plain(classes[least]), int(rows[least] - sizes[least])
         raise SplitError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
             f"certify on; got {sizes.min()} of {name_class(label)}."
@@ -234,7 +235,7 @@ def split_table(
     used = UsedRows.none_of(X, duplicates, copies.left_out if together else ())
     rows = used.hash(X)
     distinct = one_of_each(copies.sets, 0) if together else np.arange(n)
-    check_sizes(classes, codes[distinct], owner, n - len(distinct))
+    check_sizes(classes, codes, distinct, owner)
     positive = check_positive(positive, classes, owner)
     time = None if time is None else check_one_per_sample(time, n, "time", owner)
     if groups is not None and time is not None:

@@ -283,6 +283,7 @@ def compare_times(sizes: tuple[int, ...] = (5000, 50_000, 500_000)) -> int:
     for n in sizes:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(n, 20))
+        X[:, 15:] = rng.integers(0, 5, size=(n, 5))
         y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n) > 1
         began = perf_counter()
         Dialog.plan_split(X, y)

@@ -1,5 +1,7 @@
 """Copies that are not equal in every column: with identifiers, noise, or made by oversampling."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -247,10 +249,15 @@ class TestNearCopies:
         found = Dialog.plan_split(frame(near, kind=[f"k{i}" for i in words]), y, **options)
         assert (found.near_copies == len(of)) == (n_columns > 2)
 
-    @pytest.mark.parametrize("extra", ["none", "site", "flag", "batch", "name of a batch"])
-    @pytest.mark.parametrize("whole", [False, True])
-    def test_with_another_column(self, extra, whole):
-        X, y, of = copied()
+    @pytest.mark.parametrize(
+        ("extra", "n_columns", "whole"),
+        [
+            *product(["none", "site", "flag", "batch", "name of a batch"], [4], [False, True]),
+            *product(["none", "site"], [2], [False, True]),
+        ],
+    )
+    def test_with_another_column(self, extra, n_columns, whole):
+        X, y, of = copied(columns=n_columns)
         table = frame(X + 0.001 * np.random.default_rng(2).normal(size=X.shape))
         table = (1e8 * table).round().astype(int) if whole else table
         if extra != "none":

@@ -483,10 +483,24 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "steer/test_copies.py",
     ),
     (
+        "Whole numbers that differ number the rows",
+        "steer/_copies.py",
+        "    few = len(set(numeric).difference(names)) < 2",
+        "    few = False",
+        "steer/test_copies.py",
+    ),
+    (
+        "Near copies are of the same batch",
+        "steer/_copies.py",
+        "    searches += [one for",
+        "    searches + [one for",
+        "steer/test_copies.py",
+    ),
+    (
         "A model forgets that copies differ in an identifier",
         "steer/_copies.py",
-        "if n_equal > FEW * len(codes) else []",
-        "if False else []",
+        "    left_out = [] if 0 < n_equal <= FEW * len(codes) else",
+        "    left_out = [] if True else",
         "steer/test_copies.py",
     ),
     (

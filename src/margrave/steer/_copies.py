@@ -390,16 +390,16 @@ def _compared(
 ) -> list[list[int]]:
     """Return the sets of columns in which near copies are searched for.
 
-    They are those that do not number the rows, all of them, and those of mostly different numbers,
-    because near copies may differ in the number of a batch, too.
+    They are the columns that do not number the rows, if there are enough, and those of mostly
+    different numbers, because near copies may differ in the number of a batch, too.
     """
-    others = [j for j in seen if j not in names]
     numeric = [j for j in seen if columns[j].dtype.kind in "iuf"]
     different = [j for j in numeric if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])]
+    few = len(set(numeric).difference(names)) < 2
+    searches = [seen if few else [j for j in seen if j not in names]]
     unnumbered = [j for j in different if j not in names]
-    searches = [others, seen]
     searches += [one for one in (unnumbered, different) if len(one) >= _COLUMNS][:1]
-    return [one for i, one in enumerate(searches) if one not in searches[:i]]
+    return searches if searches[-1] != searches[0] else searches[:1]
 
 
 def _points(

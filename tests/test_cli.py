@@ -127,9 +127,10 @@ def test_a_table_of_few_different_rows_is_refused_with_the_way_on(run, different
     assert run("steer", "survey.csv", *options, "--duplicates", "independent")[0] == 0
 
 
-def test_copies_of_another_class_are_no_way_on(run):
-    table = pd.DataFrame({"a": [0, *range(99), *range(200, 203)]})
-    table["spam"] = ["no"] * 100 + ["yes"] * 3
+@pytest.mark.parametrize("n_copies", [0, 3])
+def test_copies_are_no_way_on_if_they_are_too_few(run, n_copies):
+    table = pd.DataFrame({"a": [0, *range(99), *range(200, 203), *[200] * n_copies]})
+    table["spam"] = ["no"] * 100 + ["yes"] * (3 + n_copies)
     table.to_csv("few.csv", index=False)
     code, _, err = run("steer", "few.csv", "--target", "spam", "--limit", "fp <= 20%", "--plan")
     assert (code, "--duplicates" in err) == (2, False)

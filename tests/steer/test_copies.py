@@ -248,12 +248,14 @@ class TestNearCopies:
         options = {"certify": None, "duplicates": "near"}
         found = Dialog.plan_split(frame(near, kind=[f"k{i}" for i in words]), y, **options)
         assert (found.near_copies == len(of)) == (n_columns > 2)
+        assert n_columns > 2 or found.near_copies < 0.8 * len(of)
 
     @pytest.mark.parametrize(
         ("extra", "n_columns", "whole"),
         [
             *product(["none", "site", "flag", "batch", "name of a batch"], [4], [False, True]),
             *product(["none", "site"], [2], [False, True]),
+            *product(["text", "integer", "time"], [2, 4], [False, True]),
         ],
     )
     def test_with_another_column(self, extra, n_columns, whole):
@@ -266,6 +268,11 @@ class TestNearCopies:
         with pytest.raises(SplitError) as asked:
             Dialog.plan_split(table, y)
         assert (asked.value.code, asked.value.fields["n_near"]) == ("many_copies", len(of))
+
+    def test_of_numbers_whose_differences_underflow(self):
+        X, y, of = copied()
+        X = np.column_stack([X, 10.0 ** np.linspace(-320, 0, DISTINCT)[of]])
+        assert Dialog.plan_split(X, y).copies == len(of) - DISTINCT
 
     @pytest.mark.parametrize("kind", [np.float32, np.float64])
     def test_with_a_standardised_number(self, kind):
@@ -395,7 +402,11 @@ class TestOwnCertificationSet:
         own = np.append(y[601:], [label])
         with pytest.raises(ValueError, match=r"^Dialog\.from_data: y: "):
             Dialog.from_data(
-                self.X[:600], y[:600], committee=GaussianNB(), certify=(self.X[600:], own)
+                self.X[:600],
+                y[:600],
+                committee=GaussianNB(),
+                certify=(self.X[600:], own),
+                callback=lambda progress: pytest.fail("a member was trained"),
             )
 
     def test_a_few_copies_of_used_rows_are_left_out(self):

@@ -485,8 +485,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "Whole numbers that differ number the rows",
         "steer/_copies.py",
-        "    few = len(set(numeric).difference(names)) < 2",
-        "    few = False",
+        "    searches = [others + whole if few else others]",
+        "    searches = [others]",
         "steer/test_copies.py",
     ),
     (
@@ -500,7 +500,14 @@ FAULTS: tuple[tuple[str, ...], ...] = (
         "A model forgets that copies differ in an identifier",
         "steer/_copies.py",
         "    left_out = [] if 0 < n_equal <= FEW * len(codes) else",
-        "    left_out = [] if True else",
+        "    left_out = [] if n_equal >= 0 else",
+        "steer/test_copies.py",
+    ),
+    (
+        "A new identifier makes rows new to a model",
+        "steer/_copies.py",
+        "    left_out = [] if 0 < n_equal <= FEW",
+        "    left_out = [] if n_equal <= FEW",
         "steer/test_copies.py",
     ),
     (

@@ -115,7 +115,8 @@ def describe_error(error: Exception, shown: Callable[[str], str | None]) -> str:
             message = (
                 f"{which} has {format_count(fields['n'], row)}, too few for this split{needed}."
             )
-    if error.code == "copies" or fields.get("n_copies"):
+    n_copies = fields.get("n_copies")
+    if error.code == "copies" or (n_copies and fields["n"] + n_copies >= fields["needed"]):
         message += f" {shown('duplicates')} can count equal rows as independent observations."
     return _join_lines(message)
 

@@ -83,8 +83,8 @@ class Copies:
     columns : tuple of str
         The columns in which copies differ.
     left_out : tuple of int
-        Their positions, and those of identifiers that the members do not see; none if there are few
-        copies.
+        Their positions, and those of identifiers that the members do not see; none if a few rows
+        are equal without them, which may be by chance.
     synthetic : (int, float) or None
         The class with the most synthetic rows, and their fraction; None if they are few.
     """
@@ -242,7 +242,6 @@ def find_copies(
     sets, n_near = _merge(len(sets), links), int((near & counted).sum())
     many |= n_near >= max(MANY * counted.sum(), 1)
     titles = [str(name) for name in getattr(X, "columns", range(len(columns)))]
-    # Few equal rows may be so by chance, and with their identifiers they differ.
     left_out = [] if 0 < n_equal <= FEW * len(codes) else sorted({*unseen, *hidden})
     return Copies(
         sets, n_equal, n_near, many, tuple(titles[j] for j in hidden), tuple(left_out), synthetic
@@ -310,13 +309,21 @@ def _has_decimals(values: NDArray[Any]) -> bool:
     numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
     if len(numbers) < 2 or (numbers == np.floor(numbers)).all():
         return False
-    # A column that numbers the rows, and was standardised, has multiples of a step.
-    numbers = numbers / np.abs(numbers).max()  # their differences are finite
-    n_steps = (numbers[-1] - numbers[0]) / np.diff(numbers).min()
-    if n_steps > _STEPS * len(values):
-        return True
-    multiples = (numbers - numbers[0]) / (numbers[-1] - numbers[0]) * np.round(n_steps)
-    return not np.allclose(multiples, np.round(multiples), rtol=0, atol=0.01)
+    return not _number_rows(values)  # which may be standardised
+
+
+def _number_rows(values: NDArray[Any]) -> bool:
+    """Return whether different numbers are multiples of a step, most of them."""
+    numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
+    if len(numbers) < 2:
+        return False
+    numbers /= np.abs(numbers).max()  # their differences are finite
+    length, steps = numbers[-1] - numbers[0], np.diff(numbers)
+    if length > _STEPS * len(values) * steps.min():
+        return False
+    step = steps[steps < 1.5 * steps.min()].mean()  # the digits of one step are too few
+    multiples = (numbers - numbers[0]) / length * np.round(length / step)
+    return bool(np.allclose(multiples, np.round(multiples), rtol=0, atol=0.01))
 
 
 def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) -> list[list[int]]:
@@ -390,15 +397,21 @@ def _compared(
 ) -> list[list[int]]:
     """Return the sets of columns in which near copies are searched for.
 
-    They are the columns that do not number the rows, if there are enough, and those of mostly
+    First the columns that do not name or number the rows; if fewer than two of them are numbers,
+    also whole numbers that all differ, but not most multiples of a step. Then those of mostly
     different numbers, because near copies may differ in the number of a batch, too.
     """
-    numeric = [j for j in seen if columns[j].dtype.kind in "iuf"]
-    different = [j for j in numeric if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])]
-    few = len(set(numeric).difference(names)) < 2
-    searches = [seen if few else [j for j in seen if j not in names]]
-    unnumbered = [j for j in different if j not in names]
-    searches += [one for one in (unnumbered, different) if len(one) >= _COLUMNS][:1]
+    others = [j for j in seen if j not in names]
+    whole = [j for j in names if columns[j].dtype.kind in "iuf" and not _number_rows(columns[j])]
+    few = sum(columns[j].dtype.kind in "iufmM" for j in others) < 2
+    different = [
+        j
+        for j in others
+        if columns[j].dtype.kind in "iuf"
+        and len(np.unique(hashes[j])) > _DIFFERENT * len(columns[j])
+    ]
+    searches = [others + whole if few else others]
+    searches += [one for one in (different, different + whole) if len(one) >= _COLUMNS][:1]
     return searches if searches[-1] != searches[0] else searches[:1]
 
 
@@ -489,6 +502,7 @@ class _NearCopies:
             for scale in _SCALES
         )
         a, b = np.concatenate(pairs).T
+        # Equal numbers with other categories are a matter of the search for equal rows.
         near = (self.base[a] != self.base[b]) & (self.others[a] == self.others[b])
         if self.groups is not None:
             near &= self.groups[a] != self.groups[b]

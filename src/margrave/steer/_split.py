@@ -55,8 +55,8 @@ class SplitError(MargraveError):
         "one_class", "too_few_samples" (of a class), "copies" (of all rows), "many_copies" (that
         the user has to decide about), "groups" or "time".
     fields : dict
-        The class ``label``, its number of samples ``n``, the number ``needed``, and ``n_copies``,
-        the rows that do not count, as far as the message mentions them.
+        The class ``label``, its number of samples ``n`` and the number ``needed``, as far as the
+        message mentions them; ``n_copies`` is the number of its samples that do not count.
 
     Examples
     --------

@@ -77,11 +77,12 @@ def check_sizes(classes: NDArray[Any], codes: Codes, distinct: Codes, owner: str
     sizes, rows = (np.bincount(one, minlength=len(classes)) for one in (codes[distinct], codes))
     if sizes.min() < _MIN_PER_CLASS:
         least = sizes.argmin()
-        label, n_copies = _labels.plain(classes[least]), int(rows[least] - sizes[least])
+        label = _labels.plain(classes[least])
+        n_copies = int(rows[least] - sizes[least])
         raise SplitError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
             f"certify on; got {sizes.min()} of {name_class(label)}."
-            + (_COPIES_HINT if n_copies else ""),
+            + (_COPIES_HINT if rows[least] >= _MIN_PER_CLASS else ""),
             code="too_few_samples",
             label=label,
             n=int(sizes.min()),

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneFree
 
-from margrave._errors import MargraveError
+from margrave import MargraveError
 from margrave._messages import missing_extra
 
 _WAIT = 30.0  # seconds that a writer waits for another, of this process or not

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from margrave._file_lock import lock_file
-from margrave.studio._engine import StoreError
-from margrave.studio._private_files import open_private
 
 LOCK = "lock"  # the file in each folder
 _PREFIX = "margrave-studio-"
@@ -37,6 +35,10 @@ def private_folder() -> Iterator[Path]:
 
 def remove_abandoned_folders() -> None:
     """Remove the folders that ended processes of this user have left."""
+    # Processes that only read a table import this module, but not the store.
+    from margrave.studio._engine import StoreError
+    from margrave.studio._private_files import open_private
+
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             status = folder.lstat()

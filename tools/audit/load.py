@@ -63,7 +63,7 @@ class Streams:
         self._task = self._loop.create_task(self._all())
         with contextlib.suppress(asyncio.CancelledError):
             self._loop.run_until_complete(self._task)
-        self._loop.run_until_complete(asyncio.sleep(0))  # cut connections end in the next turn
+        self._loop.run_until_complete(asyncio.sleep(0))  # closed connections end in the next turn
         self._loop.close()
 
     async def _all(self) -> None:

@@ -116,6 +116,14 @@ def full(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--full"))
 
 
+@pytest.fixture(autouse=True)
+def no_figure_left() -> Iterator[None]:
+    """Close the figures of a test: many open ones are a warning, in whichever test comes next."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     """Say in the last line what could not be tested here."""

@@ -13,10 +13,8 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.fixture(autouse=True)
-def no_window_and_no_figure_left():
+def no_window():
     plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -22,10 +22,8 @@ LABELS = np.array(["ham", "spam"])
 
 
 @pytest.fixture(autouse=True)
-def no_window_and_no_figure_left():
+def no_window():
     plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

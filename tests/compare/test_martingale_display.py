@@ -23,12 +23,6 @@ def no_window():
     plt.switch_backend("agg")
 
 
-@pytest.fixture(autouse=True)
-def no_figure_left():
-    yield
-    plt.close("all")
-
-
 def a_program(classes, nodes, edges, sizes, flow):
     """Make an object with the attributes of a program; only the counts of samples matter."""
     sizes, k = np.array(sizes), len(classes)

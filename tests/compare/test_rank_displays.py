@@ -25,12 +25,6 @@ def no_window():
     plt.switch_backend("agg")
 
 
-@pytest.fixture(autouse=True)
-def no_figure_left():
-    yield
-    plt.close("all")
-
-
 def spread(k, n_rows=30, step=0.2):
     """Results of k methods, each somewhat better than the one before."""
     rng = np.random.default_rng(0)

@@ -55,23 +55,22 @@ class Streams:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # all streams have ended, and the loop is closed
-            self._loop.call_soon_threadsafe(self._task.cancel)
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._streams.cancel)
         self._thread.join(30)
 
     def _run(self) -> None:
-        self._task = self._loop.create_task(self._all())
-        with contextlib.suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(self._task)
-        self._loop.run_until_complete(asyncio.sleep(0))  # closed connections end in the next turn
+        self._loop.run_until_complete(self._all())
         self._loop.close()
 
     async def _all(self) -> None:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(
             base_url=self.url, timeout=600, trust_env=False, limits=limits
-        ) as http:
-            await asyncio.gather(*(self._one(http, *each) for each in self.cookies))
+        ) as http:  # whose end must not be cancelled, or its sockets stay open
+            self._streams = asyncio.gather(*(self._one(http, *each) for each in self.cookies))
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._streams
 
     async def _one(self, http: httpx.AsyncClient, cookies: dict[str, str], job: str) -> None:
         header = "; ".join(f"{name}={value}" for name, value in cookies.items())

@@ -49,19 +49,21 @@ class Streams:
     refused: list[int] = field(default_factory=list)
 
     def __enter__(self) -> Streams:
+        self._streams: asyncio.Future[Any] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._streams.cancel)
+        if self._streams is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._streams.cancel)
         self._thread.join(30)
 
     def _run(self) -> None:
-        self._loop.run_until_complete(self._all())
-        self._loop.close()
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._all())
 
     async def _all(self) -> None:
         limits = httpx.Limits(max_connections=None)

@@ -7,8 +7,9 @@ Copies are looked for in four ways:
 2. Rows that differ in one column only, or only in columns where no two rows are equal, such as an
    identifier, a time or the number of a batch. They are copies if there are more pairs of them than
    pairs that differ in one column more; by chance there are fewer.
-3. Near copies: rows at a small distance from each other, compared with the tenth neighbour. How
-   many there are by chance depends on the number of dimensions, which the distances reveal.
+3. Near copies: rows at a small distance from each other, compared with the tenth neighbour, in all
+   columns or most of them. How many there are by chance depends on the number of dimensions, which
+   the distances reveal.
 4. Synthetic rows, as oversampling makes them: they lie exactly between two rows of their class.
 """
 
@@ -46,7 +47,7 @@ from margrave.table import guess_kind
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
 _DISTINCT, _PAIRS = 20, 50
-_STEPS = 10  # for each row on average, between the first and the last number of a row
+_STEPS = 10  # for each row at most, between the first and the last number of a row
 # Near copies are so near, compared with the tenth neighbour or with the next one. Fewer than `FEW`
 # change the rates of a class by little; a user has to decide about `MANY`.
 _NEAR, FEW, MANY = 0.1, 0.03, 0.25
@@ -54,9 +55,11 @@ _TENTH, _MOST_NEAR = 10, 30  # neighbours; a row has at most so many near copies
 _SCALES = ((10, 20), (30, 60))  # neighbours whose distances reveal the number of dimensions
 _NEIGHBOURS = 60
 _RARE = 0.01  # of the rows have the same number
+_OUTLIER = 1000  # times the distance between the quartiles
 # Neighbours are searched for in sets of so many rows, for a sample of rows first. The rows are
-# divided into such sets twice, because each time some copies are separated.
-_LEAF, _SAMPLED, _TREES = 1000, 5000, 2
+# divided into such sets twice, because each time some copies are separated. The columns are
+# divided into so many parts, each of which is left out once.
+_LEAF, _SAMPLED, _TREES, _PARTS = 1000, 5000, 2, 4
 # Synthetic rows: the directions of two neighbours of the same class are opposite, up to a cosine,
 # in at least `_COLUMNS` independent columns of mostly different numbers. A user has to decide if
 # there are so many more of them than in the class with the fewest.
@@ -221,9 +224,12 @@ def find_copies(
     first = np.unique(sets, return_index=True)[1]
     near, links = np.zeros(len(codes), dtype=bool), [_links(sets)]
     apart = groups if new is None else new
+    numbers = {
+        j: _standardise(columns[j], hashes[j]) for j in seen if columns[j].dtype.kind in "biufmM"
+    }
     with limit_threads(1):
-        for i, which in enumerate(_compared(columns, hashes, seen, names)):
-            points, others = _points(columns, hashes, which)
+        for i, (which, least) in enumerate(_searches(columns, hashes, seen, names)):
+            points, others = _points(numbers, hashes, which)
             if points.shape[1] < 2 or len(first) <= _SCALES[0][1]:
                 continue
             search = _NearCopies(
@@ -233,8 +239,9 @@ def find_copies(
                 None if apart is None else apart[first],
                 codes[first],
                 counted[first],
+                0.0 if all_near and least == FEW else least,
             )
-            pairs = first[search.pairs(all_near)]
+            pairs = first[search.pairs()]
             near[pairs] = True
             links.append(pairs)
             if i == 0 and new is None:
@@ -313,7 +320,7 @@ def _has_decimals(values: NDArray[Any]) -> bool:
 
 
 def _number_rows(values: NDArray[Any]) -> bool:
-    """Return whether different numbers are multiples of a step, most of them."""
+    """Return whether all numbers are multiples of a step, and a tenth of these multiples occur."""
     numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
     if len(numbers) < 2:
         return False
@@ -339,17 +346,35 @@ def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) 
         else:
             units.append([j])
             taken = values == 1 if is_flag else None
-    by_partition: dict[bytes, list[int]] = {}
+    by_key: dict[bytes, list[int]] = {}
     merged = []
     for unit in units:
-        if len(unit) == 1 and not _has_decimals(columns[unit[0]]):
-            _, first, inverse = np.unique(hashes[unit[0]], return_index=True, return_inverse=True)
-            same = by_partition.setdefault(blake2b(first[inverse].tobytes()).digest(), unit)
-            if same is not unit:
-                same.extend(unit)
-                continue
-        merged.append(unit)
+        keys = _keys(columns[unit[0]], hashes[unit[0]]) if len(unit) == 1 else []
+        same = next((by_key[key] for key in keys if key in by_key), None)
+        if same is None:
+            merged.append(unit)
+        else:
+            same.extend(unit)
+        for key in keys:
+            by_key.setdefault(key, unit if same is None else same)
     return merged
+
+
+def _keys(values: NDArray[Any], hashed: Hashes) -> list[bytes]:
+    """Return keys of what a column says, which do not depend on its names or its unit.
+
+    Two columns have a key in common if one names the values of the other, without decimals, or
+    increases or decreases with the other, as a logarithm does. Columns of different values have
+    none.
+    """
+    _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
+    if len(first) == len(values):
+        return []
+    orders = [] if _has_decimals(values) else [first[inverse]]
+    if values.dtype.kind in "iuf":
+        ranks = np.unique(values, return_inverse=True)[1]
+        orders += [ranks, ranks.max() - ranks]
+    return [blake2b(order.tobytes()).digest() for order in orders]
 
 
 def _count_pairs(hashed: Hashes) -> int:
@@ -392,54 +417,70 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
 # Nearly equal rows
 
 
-def _compared(
+def _searches(
     columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], names: list[int]
-) -> list[list[int]]:
-    """Return the sets of columns in which near copies are searched for.
+) -> Iterator[tuple[list[int], float]]:
+    """Yield the sets of columns to search for near copies, and the fraction that is not few.
 
-    First the columns that do not name or number the rows; if fewer than two of them are numbers,
-    also whole numbers that all differ, but not most multiples of a step. Then those of mostly
-    different numbers, because near copies may differ in the number of a batch, too.
+    First the columns that do not name or number the rows; then those of mostly different numbers,
+    because near copies may differ in a category, too; then these without a part of them each time,
+    which may be a time. Columns that name or number the rows are used if there are few others.
     """
-    others = [j for j in seen if j not in names]
-    whole = [j for j in names if columns[j].dtype.kind in "iuf" and not _number_rows(columns[j])]
-    few = sum(columns[j].dtype.kind in "iufmM" for j in others) < 2
-    different = [
-        j
-        for j in others
-        if columns[j].dtype.kind in "iuf"
-        and len(np.unique(hashes[j])) > _DIFFERENT * len(columns[j])
-    ]
-    searches = [others + whole if few else others]
-    searches += [one for one in (different, different + whole) if len(one) >= _COLUMNS][:1]
-    return searches if searches[-1] != searches[0] else searches[:1]
+    numbers = [j for j in seen if columns[j].dtype.kind in "iuf"]
+    named = [j for j in numbers if j in names]
+    irregular = [j for j in named if not _number_rows(columns[j])]
+
+    def fill_up(which: list[int], least: int) -> list[int]:
+        filled = (which, which + irregular, which + named)
+        return next((one for one in filled if len(one) >= least), filled[-1])
+
+    others = [j for j in numbers if j not in names]
+    yield fill_up(others, 2) + [j for j in seen if j not in names and j not in numbers], FEW
+    different = fill_up(
+        [j for j in others if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])], _COLUMNS
+    )
+    if len(different) >= _COLUMNS:
+        yield different, FEW
+    if len(different) > _COLUMNS:
+        for part in np.array_split(different, _PARTS):
+            yield [j for j in different if j not in part], MANY
+
+
+def _standardise(values: NDArray[Any], hashed: Hashes) -> tuple[NDArray[np.float32], Flags]:
+    """Return the standardised numbers of a column, and which of them are rare."""
+    _, inverse, counts = np.unique(hashed, return_inverse=True, return_counts=True)
+    is_rare = counts[inverse] <= max(_RARE * len(values), 1)
+    if values.dtype.kind in "mM":
+        values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+    known, standardised = np.isfinite(values), np.zeros(len(values), dtype=np.float32)
+    numbers = values[known].astype(np.float64)
+    if len(numbers):
+        numbers /= max(np.abs(numbers).max(), np.finfo(float).tiny)
+        low, high = np.quantile(numbers, [0.25, 0.75])
+        if (most := _OUTLIER * (high - low)) > 0:
+            numbers = (numbers.clip(low - most, high + most) - low) / most
+        if (scale := numbers.std()) > 0:
+            standardised[known] = (numbers - numbers.mean()) / scale
+    return standardised, is_rare
 
 
 def _points(
-    columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]
+    numbers: dict[int, tuple[NDArray[np.float32], Flags]], hashes: list[Hashes], which: list[int]
 ) -> tuple[NDArray[np.float32], Hashes]:
-    """Return the standardised numbers of the rows, and hashes of the other columns.
+    """Return the numbers of the rows in some columns, and hashes of the other ones.
 
     Rows with few numbers that are rare in their column have hashes of their own: they can nearly
     equal others by chance.
     """
-    size = len(hashes[0])
-    numeric = [j for j in which if columns[j].dtype.kind in "biufmM"]
-    points, n_rare = np.zeros((size, len(numeric)), dtype=np.float32), np.zeros(size, dtype=int)
+    size, numeric = len(hashes[0]), [j for j in which if j in numbers]
+    points = np.zeros((size, len(numeric)), dtype=np.float32)
+    n_rare = np.zeros(size, dtype=int)
     for i, j in enumerate(numeric):
-        _, inverse, counts = np.unique(hashes[j], return_inverse=True, return_counts=True)
-        n_rare += counts[inverse] <= max(_RARE * size, 1)
-        values = columns[j]
-        if values.dtype.kind in "mM":
-            values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-        known = np.isfinite(values)
-        numbers = values[known].astype(np.float64)
-        numbers /= max(np.abs(numbers).max(initial=0.0), np.finfo(float).tiny)
-        if len(numbers) and (scale := numbers.std()) > 0:
-            points[known, i] = (numbers - numbers.mean()) / scale
+        points[:, i], is_rare = numbers[j]
+        n_rare += is_rare
     others = _sum(hashes, [j for j in which if j not in numeric], size)
-    is_rare = n_rare >= min(_COLUMNS, len(numeric))
-    return points, np.where(is_rare, others, np.arange(size, dtype=np.uint64))
+    identify = n_rare >= min(_COLUMNS, len(numeric))
+    return points, np.where(identify, others, np.arange(1, size + 1, dtype=np.uint64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,7 +488,8 @@ class _NearCopies:
     """A search for near copies among rows that are not equal.
 
     Near copies are equal in the columns that are not numbers, differ in the numbers, and are of
-    different groups. The rows that are counted decide whether there are more than by chance.
+    different groups. The rows that are counted decide whether there are more than by chance; at
+    ``least`` such a fraction of a class, or any if it is 0.
     """
 
     points: NDArray[np.float32]
@@ -456,23 +498,26 @@ class _NearCopies:
     groups: NDArray[Any] | None
     codes: Codes
     counted: Flags
+    least: float
 
-    def pairs(self, all_near: bool) -> NDArray[np.intp]:
+    def pairs(self) -> NDArray[np.intp]:
         """Return the positions of near copies, in pairs; none if they are few."""
         random, found = np.random.default_rng(0), []
         rows = np.flatnonzero(self.counted)
         shuffled, n_classes = random.permutation(rows), self.codes.max() + 1
-        each = max(_SAMPLED // n_classes, 100)
+        each = max(_SAMPLED // (1 if self.least <= FEW else _PARTS) // n_classes, 100)
         sample = np.concatenate(
             [shuffled[self.codes[shuffled] == code][:each] for code in range(n_classes)]
         )
         for sampled in (sample, *([rows] * _TREES)) if len(rows) else ():
             pairs, by_chance = self._pairs_of(sampled, random)
-            found.append(pairs)
-            sizes = np.bincount(self.codes[sampled], minlength=self.codes.max() + 1)
-            near = np.bincount(self.codes[np.unique(pairs[:, 0])], minlength=len(sizes))
-            if not all_near and (near <= (2 * by_chance + FEW) * sizes + 2).all():
+            sizes = np.bincount(self.codes[sampled], minlength=n_classes)
+            near = np.bincount(self.codes[np.unique(pairs[:, 0])], minlength=n_classes)
+            most_by_chance = (2 * by_chance + self.least) * sizes + 2 if self.least else 0
+            is_many = near > most_by_chance
+            if not is_many.any():
                 return np.zeros((0, 2), dtype=np.intp)
+            found.append(pairs[is_many[self.codes[pairs[:, 0]]]])
         return np.concatenate([np.zeros((0, 2), dtype=np.intp), *found])
 
     def _pairs_of(

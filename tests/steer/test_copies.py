@@ -225,6 +225,12 @@ class TestNearCopies:
             Dialog.plan_split(np.column_stack([X, number(len(of), rng)]), y)
         assert asked.value.fields["n_near"] > 0.95 * len(of)
 
+    @pytest.mark.parametrize("levels", [4, 8])
+    def test_measured_settings_of_all_combinations_are_different(self, levels):
+        X = np.array(np.meshgrid(*[range(levels)] * 4)).reshape(4, -1).T
+        X = X + 0.1 * np.random.default_rng(0).random(X.shape)
+        assert Dialog.plan_split(X, np.arange(len(X)) % 2).near_copies == 0
+
     @pytest.mark.parametrize("columns", [3, 4, 15])
     def test_of_ranks(self, columns):
         X, y, of = copied(columns=columns)

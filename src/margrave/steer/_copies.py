@@ -222,16 +222,15 @@ def find_copies(
     n_exact, n_all = (_count_copies(one, groups) for one in (labels[0], sets))
     many, synthetic = n_all - n_exact >= MANY * len(codes), None
     first = np.unique(sets, return_index=True)[1]
-    near, links = np.zeros(len(codes), dtype=bool), [_links(sets)]
-    apart = groups if new is None else new
     numbers = {
         j: _standardise(columns[j], hashes[j]) for j in seen if columns[j].dtype.kind in "biufmM"
     }
+    searches = list(_searches(columns, hashes, seen, names))
+    apart = groups if new is None else new
+    near, without_part = [np.zeros((0, 2), dtype=np.intp)], []
     with limit_threads(1):
-        for i, (which, least) in enumerate(_searches(columns, hashes, seen, names)):
+        for which, least in searches:
             points, others = _points(numbers, hashes, which)
-            if points.shape[1] < 2 or len(first) <= _SCALES[0][1]:
-                continue
             search = _NearCopies(
                 points[first],
                 others[first],
@@ -241,12 +240,15 @@ def find_copies(
                 counted[first],
                 0.0 if all_near and least == FEW else least,
             )
-            pairs = first[search.pairs()]
-            near[pairs] = True
-            links.append(pairs)
-            if i == 0 and new is None:
-                synthetic = _find_synthetic(points, codes, _merge(len(sets), links))
-    sets, n_near = _merge(len(sets), links), int((near & counted).sum())
+            (near if least == FEW else without_part).append(first[search.pairs()])
+        # In a design of experiments, rows nearly equal others but for a column, whichever it is.
+        if any(map(len, near)) or not all(map(len, without_part)):
+            near += without_part
+        pairs = np.concatenate(near)
+        sets = _merge(len(sets), [_links(sets), pairs])
+        if new is None:
+            synthetic = _find_synthetic(_points(numbers, hashes, searches[0][0])[0], codes, sets)
+    n_near = int(counted[np.unique(pairs)].sum())
     many |= n_near >= max(MANY * counted.sum(), 1)
     titles = [str(name) for name in getattr(X, "columns", range(len(columns)))]
     left_out = [] if 0 < n_equal <= FEW * len(codes) else sorted({*unseen, *hidden})
@@ -502,23 +504,25 @@ class _NearCopies:
 
     def pairs(self) -> NDArray[np.intp]:
         """Return the positions of near copies, in pairs; none if they are few."""
-        random, found = np.random.default_rng(0), []
+        random, found = np.random.default_rng(0), [np.zeros((0, 2), dtype=np.intp)]
         rows = np.flatnonzero(self.counted)
+        if not len(rows) or len(self.points) <= _SCALES[0][1] or self.points.shape[1] < 2:
+            return found[0]
         shuffled, n_classes = random.permutation(rows), self.codes.max() + 1
         each = max(_SAMPLED // (1 if self.least <= FEW else _PARTS) // n_classes, 100)
         sample = np.concatenate(
             [shuffled[self.codes[shuffled] == code][:each] for code in range(n_classes)]
         )
-        for sampled in (sample, *([rows] * _TREES)) if len(rows) else ():
+        for sampled in (sample, *([rows] * _TREES)):
             pairs, by_chance = self._pairs_of(sampled, random)
             sizes = np.bincount(self.codes[sampled], minlength=n_classes)
             near = np.bincount(self.codes[np.unique(pairs[:, 0])], minlength=n_classes)
             most_by_chance = (2 * by_chance + self.least) * sizes + 2 if self.least else 0
             is_many = near > most_by_chance
             if not is_many.any():
-                return np.zeros((0, 2), dtype=np.intp)
+                return found[0]
             found.append(pairs[is_many[self.codes[pairs[:, 0]]]])
-        return np.concatenate([np.zeros((0, 2), dtype=np.intp), *found])
+        return np.concatenate(found)
 
     def _pairs_of(
         self, sampled: Codes, random: np.random.Generator
@@ -590,7 +594,10 @@ def _find_synthetic(
         rows = points[first[codes[first] == code]].astype(np.float64)
         if len(rows) <= _NEIGHBOURS_OF_CLASS:
             continue
-        rows = rows[:, [len(np.unique(one)) > _DIFFERENT * len(rows) for one in rows.T]]
+        different = [len(np.unique(one)) > _DIFFERENT * len(rows) for one in rows.T]
+        if sum(different) < _COLUMNS:
+            continue
+        rows = rows[:, different]
         if np.linalg.matrix_rank(rows - rows.mean(axis=0), rtol=1e-4) < _COLUMNS:
             continue
         sample = rows[random.permutation(len(rows))[:_SAMPLED_OF_CLASS]]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ _OUTLIER = 1000  # times the distance between the quartiles
 # Neighbours are searched for in sets of so many rows, for a sample of rows first. The rows are
 # divided into such sets twice, because each time some copies are separated. The columns are
 # divided into so many parts, each of which is left out once.
-_LEAF, _SAMPLED, _TREES, _PARTS = 1000, 5000, 2, 4
+_LEAF, _SAMPLED, _TREES, _PARTS = 1000, 4000, 2, 4
 # Synthetic rows: the directions of two neighbours of the same class are opposite, up to a cosine,
 # in at least `_COLUMNS` independent columns of mostly different numbers. A user has to decide if
 # there are so many more of them than in the class with the fewest.
@@ -225,7 +225,8 @@ def find_copies(
     numbers = {
         j: _standardise(columns[j], hashes[j]) for j in seen if columns[j].dtype.kind in "biufmM"
     }
-    searches = list(_searches(columns, hashes, seen, names))
+    differ = {j for j, one in numbers.items() if one.different > _DIFFERENT}
+    searches = list(_searches(columns, seen, names, differ))
     apart = groups if new is None else new
     near, without_part = [np.zeros((0, 2), dtype=np.intp)], []
     with limit_threads(1):
@@ -420,13 +421,14 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
 
 
 def _searches(
-    columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], names: list[int]
+    columns: list[NDArray[Any]], seen: list[int], names: list[int], differ: set[int]
 ) -> Iterator[tuple[list[int], float]]:
     """Yield the sets of columns to search for near copies, and the fraction that is not few.
 
     First the columns that do not name or number the rows; then those of mostly different numbers,
-    because near copies may differ in a category, too; then these without a part of them each time,
-    which may be a time. Columns that name or number the rows are used if there are few others.
+    which ``differ``, because near copies may differ in a category, too; then these without a part
+    of them each time, which may be a time. Columns that name or number the rows are used if there
+    are few others.
     """
     numbers = [j for j in seen if columns[j].dtype.kind in "iuf"]
     named = [j for j in numbers if j in names]
@@ -438,9 +440,7 @@ def _searches(
 
     others = [j for j in numbers if j not in names]
     yield fill_up(others, 2) + [j for j in seen if j not in names and j not in numbers], FEW
-    different = fill_up(
-        [j for j in others if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])], _COLUMNS
-    )
+    different = fill_up([j for j in others if j in differ], _COLUMNS)
     if len(different) >= _COLUMNS:
         yield different, FEW
     if len(different) > _COLUMNS:
@@ -448,8 +448,16 @@ def _searches(
             yield [j for j in different if j not in part], MANY
 
 
-def _standardise(values: NDArray[Any], hashed: Hashes) -> tuple[NDArray[np.float32], Flags]:
-    """Return the standardised numbers of a column, and which of them are rare."""
+class _Numbers(NamedTuple):
+    """The standardised numbers of a column, which are rare, and the fraction that is different."""
+
+    points: NDArray[np.float32]
+    is_rare: Flags
+    different: float
+
+
+def _standardise(values: NDArray[Any], hashed: Hashes) -> _Numbers:
+    """Standardise the numbers of a column."""
     _, inverse, counts = np.unique(hashed, return_inverse=True, return_counts=True)
     is_rare = counts[inverse] <= max(_RARE * len(values), 1)
     if values.dtype.kind in "mM":
@@ -463,11 +471,11 @@ def _standardise(values: NDArray[Any], hashed: Hashes) -> tuple[NDArray[np.float
             numbers = (numbers.clip(low - most, high + most) - low) / most
         if (scale := numbers.std()) > 0:
             standardised[known] = (numbers - numbers.mean()) / scale
-    return standardised, is_rare
+    return _Numbers(standardised, is_rare, len(counts) / len(values))
 
 
 def _points(
-    numbers: dict[int, tuple[NDArray[np.float32], Flags]], hashes: list[Hashes], which: list[int]
+    numbers: dict[int, _Numbers], hashes: list[Hashes], which: list[int]
 ) -> tuple[NDArray[np.float32], Hashes]:
     """Return the numbers of the rows in some columns, and hashes of the other ones.
 
@@ -478,8 +486,8 @@ def _points(
     points = np.zeros((size, len(numeric)), dtype=np.float32)
     n_rare = np.zeros(size, dtype=int)
     for i, j in enumerate(numeric):
-        points[:, i], is_rare = numbers[j]
-        n_rare += is_rare
+        points[:, i] = numbers[j].points
+        n_rare += numbers[j].is_rare
     others = _sum(hashes, [j for j in which if j not in numeric], size)
     identify = n_rare >= min(_COLUMNS, len(numeric))
     return points, np.where(identify, others, np.arange(1, size + 1, dtype=np.uint64))

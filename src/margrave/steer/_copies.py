@@ -228,7 +228,8 @@ def find_copies(
     differ = {j for j, one in numbers.items() if one.different > _DIFFERENT}
     searches = list(_searches(columns, seen, names, differ))
     apart = groups if new is None else new
-    near, without_part = [np.zeros((0, 2), dtype=np.intp)], []
+    near = [np.zeros((0, 2), dtype=np.intp)]
+    without_part: list[NDArray[np.intp]] = []
     with limit_threads(1):
         for which, least in searches:
             points, others = _points(numbers, hashes, which)

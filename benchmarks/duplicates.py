@@ -64,8 +64,8 @@ def column(kind: str, of: NDArray[np.intp], first: int) -> Any:
         return [f"row{i:06d}" for i in number]
     if kind == "time":
         return 1.7e9 + 37.5 * number
-    if kind == "irregular time":
-        return 1.7e9 + 37.5 * number + 15 * np.sin(number)
+    if kind == "number that starts again":
+        return number % (number.size // 2)
     if kind == "batch":
         return pd.Series(of).groupby(of).cumcount().to_numpy()
     return number
@@ -141,7 +141,9 @@ COPIED = {
     "noise of 0.1 %": Kind(FOUR, noise=0.001),
     "noise of 1 %": Kind(FOUR, noise=0.01),
     "2 to 10 times, noise of 1 %": Kind((2, 10), random=True, noise=0.01),
-    "noise of 0.1 %, with an irregular time": Kind(FOUR, extra=("irregular time",), noise=0.001),
+    "noise of 0.1 %, with a number that starts again": Kind(
+        FOUR, extra=("number that starts again",), noise=0.001
+    ),
     "12 times, noise of 0.1 %": Kind((12, 12), noise=0.001, n_rows=600),
     f"minority {COPIES} times": Kind((COPIES, 1)),
     f"minority {COPIES} times, with a number": Kind((COPIES, 1), extra=("number",)),

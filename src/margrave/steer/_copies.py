@@ -7,9 +7,8 @@ Copies are looked for in four ways:
 2. Rows that differ in one column only, or only in columns where no two rows are equal, such as an
    identifier, a time or the number of a batch. They are copies if there are more pairs of them than
    pairs that differ in one column more; by chance there are fewer.
-3. Near copies: rows at a small distance from each other, compared with the tenth neighbour, in all
-   columns or most of them. How many there are by chance depends on the number of dimensions, which
-   the distances reveal.
+3. Near copies: rows at a small distance from each other, compared with the tenth neighbour. How
+   many there are by chance depends on the number of dimensions, which the distances reveal.
 4. Synthetic rows, as oversampling makes them: they lie exactly between two rows of their class.
 """
 
@@ -18,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,10 @@ from margrave.table import guess_kind
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
 _DISTINCT, _PAIRS = 20, 50
-_STEPS = 10  # for each row at most, between the first and the last number of a row
+_FACTS = 2  # columns in which copies are equal, for each number with decimals in which they differ
+# Steps between the first and the last number of a row, for each row at most; and for each number if
+# some are equal, because the numbers start again.
+_STEPS, _STEPS_OF_EQUAL = 10, 1.01
 # Near copies are so near, compared with the tenth neighbour or with the next one. Fewer than `FEW`
 # change the rates of a class by little; a user has to decide about `MANY`.
 _NEAR, FEW, MANY = 0.1, 0.03, 0.25
@@ -55,11 +57,10 @@ _TENTH, _MOST_NEAR = 10, 30  # neighbours; a row has at most so many near copies
 _SCALES = ((10, 20), (30, 60))  # neighbours whose distances reveal the number of dimensions
 _NEIGHBOURS = 60
 _RARE = 0.01  # of the rows have the same number
-_OUTLIER = 1000  # times the distance between the quartiles
+_HUGE = 1000  # times the distance between the quartiles of the different numbers
 # Neighbours are searched for in sets of so many rows, for a sample of rows first. The rows are
-# divided into such sets twice, because each time some copies are separated. The columns are
-# divided into so many parts, each of which is left out once.
-_LEAF, _SAMPLED, _TREES, _PARTS = 1000, 4000, 2, 4
+# divided into such sets twice, because each time some copies are separated.
+_LEAF, _SAMPLED, _TREES = 1000, 5000, 2
 # Synthetic rows: the directions of two neighbours of the same class are opposite, up to a cosine,
 # in at least `_COLUMNS` independent columns of mostly different numbers. A user has to decide if
 # there are so many more of them than in the class with the fewest.
@@ -222,17 +223,13 @@ def find_copies(
     n_exact, n_all = (_count_copies(one, groups) for one in (labels[0], sets))
     many, synthetic = n_all - n_exact >= MANY * len(codes), None
     first = np.unique(sets, return_index=True)[1]
-    numbers = {
-        j: _standardise(columns[j], hashes[j]) for j in seen if columns[j].dtype.kind in "biufmM"
-    }
-    differ = {j for j, one in numbers.items() if one.different > _DIFFERENT}
-    searches = list(_searches(columns, seen, names, differ))
+    near, links = np.zeros(len(codes), dtype=bool), [_links(sets)]
     apart = groups if new is None else new
-    near = [np.zeros((0, 2), dtype=np.intp)]
-    without_part: list[NDArray[np.intp]] = []
     with limit_threads(1):
-        for which, least in searches:
-            points, others = _points(numbers, hashes, which)
+        for i, which in enumerate(_compared(columns, hashes, seen, names)):
+            points, others = _points(columns, hashes, which)
+            if points.shape[1] < 2 or len(first) <= _SCALES[0][1]:
+                continue
             search = _NearCopies(
                 points[first],
                 others[first],
@@ -240,17 +237,13 @@ def find_copies(
                 None if apart is None else apart[first],
                 codes[first],
                 counted[first],
-                0.0 if all_near and least == FEW else least,
             )
-            (near if least == FEW else without_part).append(first[search.pairs()])
-        # In a design of experiments, rows nearly equal others but for a column, whichever it is.
-        if any(map(len, near)) or not all(map(len, without_part)):
-            near += without_part
-        pairs = np.concatenate(near)
-        sets = _merge(len(sets), [_links(sets), pairs])
-        if new is None:
-            synthetic = _find_synthetic(_points(numbers, hashes, searches[0][0])[0], codes, sets)
-    n_near = int(counted[np.unique(pairs)].sum())
+            pairs = first[search.pairs(all_near)]
+            near[pairs] = True
+            links.append(pairs)
+            if i == 0 and new is None:
+                synthetic = _find_synthetic(points, codes, _merge(len(sets), links))
+    sets, n_near = _merge(len(sets), links), int((near & counted).sum())
     many |= n_near >= max(MANY * counted.sum(), 1)
     titles = [str(name) for name in getattr(X, "columns", range(len(columns)))]
     left_out = [] if 0 < n_equal <= FEW * len(codes) else sorted({*unseen, *hidden})
@@ -293,6 +286,8 @@ def _search_equal(
         units = _units(columns, hashes, kept)
         parts = [_sum(hashes, unit, size) for unit in units]
         base = _sum(hashes, kept, size)
+        if len(units) < _FACTS * sum(_has_decimals(columns[j]) for j in apart):
+            continue
         if apart and _are_copies(whole, base, parts, n):
             hidden.update(apart)
             labels.append(base)
@@ -323,14 +318,14 @@ def _has_decimals(values: NDArray[Any]) -> bool:
     return not _number_rows(values)  # which may be standardised
 
 
-def _number_rows(values: NDArray[Any]) -> bool:
-    """Return whether all numbers are multiples of a step, and a tenth of these multiples occur."""
+def _number_rows(values: NDArray[Any], steps_each: float = _STEPS) -> bool:
+    """Return whether all numbers are multiples of a step, not too many for each value."""
     numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
     if len(numbers) < 2:
         return False
     numbers /= np.abs(numbers).max()  # their differences are finite
     length, steps = numbers[-1] - numbers[0], np.diff(numbers)
-    if length > _STEPS * len(values) * steps.min():
+    if length > steps_each * len(values) * steps.min():
         return False
     step = steps[steps < 1.5 * steps.min()].mean()  # the digits of one step are too few
     multiples = (numbers - numbers[0]) / length * np.round(length / step)
@@ -350,35 +345,17 @@ def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) 
         else:
             units.append([j])
             taken = values == 1 if is_flag else None
-    by_key: dict[bytes, list[int]] = {}
+    by_partition: dict[bytes, list[int]] = {}
     merged = []
     for unit in units:
-        keys = _keys(columns[unit[0]], hashes[unit[0]]) if len(unit) == 1 else []
-        same = next((by_key[key] for key in keys if key in by_key), None)
-        if same is None:
-            merged.append(unit)
-        else:
-            same.extend(unit)
-        for key in keys:
-            by_key.setdefault(key, unit if same is None else same)
+        if len(unit) == 1 and not _has_decimals(columns[unit[0]]):
+            _, first, inverse = np.unique(hashes[unit[0]], return_index=True, return_inverse=True)
+            same = by_partition.setdefault(blake2b(first[inverse].tobytes()).digest(), unit)
+            if same is not unit:
+                same.extend(unit)
+                continue
+        merged.append(unit)
     return merged
-
-
-def _keys(values: NDArray[Any], hashed: Hashes) -> list[bytes]:
-    """Return keys of what a column says, which do not depend on its names or its unit.
-
-    Two columns have a key in common if one names the values of the other, without decimals, or
-    increases or decreases with the other, as a logarithm does. Columns of different values have
-    none.
-    """
-    _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
-    if len(first) == len(values):
-        return []
-    orders = [] if _has_decimals(values) else [first[inverse]]
-    if values.dtype.kind in "iuf":
-        ranks = np.unique(values, return_inverse=True)[1]
-        orders += [ranks, ranks.max() - ranks]
-    return [blake2b(order.tobytes()).digest() for order in orders]
 
 
 def _count_pairs(hashed: Hashes) -> int:
@@ -421,17 +398,18 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
 # Nearly equal rows
 
 
-def _searches(
-    columns: list[NDArray[Any]], seen: list[int], names: list[int], differ: set[int]
-) -> Iterator[tuple[list[int], float]]:
-    """Yield the sets of columns to search for near copies, and the fraction that is not few.
+def _compared(
+    columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], names: list[int]
+) -> list[list[int]]:
+    """Return the sets of columns in which near copies are searched for.
 
     First the columns that do not name or number the rows; then those of mostly different numbers,
-    which ``differ``, because near copies may differ in a category, too; then these without a part
-    of them each time, which may be a time. Columns that name or number the rows are used if there
-    are few others.
+    because near copies may differ in a category or the number of a batch, too. If there are few,
+    numbers that all differ are used after all, first those with irregular gaps.
     """
     numbers = [j for j in seen if columns[j].dtype.kind in "iuf"]
+    differ = [j for j in numbers if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])]
+    names = [*names, *(j for j in differ if _number_rows(np.unique(columns[j]), _STEPS_OF_EQUAL))]
     named = [j for j in numbers if j in names]
     irregular = [j for j in named if not _number_rows(columns[j])]
 
@@ -439,59 +417,56 @@ def _searches(
         filled = (which, which + irregular, which + named)
         return next((one for one in filled if len(one) >= least), filled[-1])
 
-    others = [j for j in numbers if j not in names]
-    yield fill_up(others, 2) + [j for j in seen if j not in names and j not in numbers], FEW
-    different = fill_up([j for j in others if j in differ], _COLUMNS)
-    if len(different) >= _COLUMNS:
-        yield different, FEW
-    if len(different) > _COLUMNS:
-        for part in np.array_split(different, _PARTS):
-            yield [j for j in different if j not in part], MANY
-
-
-class _Numbers(NamedTuple):
-    """The standardised numbers of a column, which are rare, and the fraction that is different."""
-
-    points: NDArray[np.float32]
-    is_rare: Flags
-    different: float
-
-
-def _standardise(values: NDArray[Any], hashed: Hashes) -> _Numbers:
-    """Standardise the numbers of a column."""
-    _, inverse, counts = np.unique(hashed, return_inverse=True, return_counts=True)
-    is_rare = counts[inverse] <= max(_RARE * len(values), 1)
-    if values.dtype.kind in "mM":
-        values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-    known, standardised = np.isfinite(values), np.zeros(len(values), dtype=np.float32)
-    numbers = values[known].astype(np.float64)
-    if len(numbers):
-        numbers /= max(np.abs(numbers).max(), np.finfo(float).tiny)
-        low, high = np.quantile(numbers, [0.25, 0.75])
-        if (most := _OUTLIER * (high - low)) > 0:
-            numbers = (numbers.clip(low - most, high + most) - low) / most
-        if (scale := numbers.std()) > 0:
-            standardised[known] = (numbers - numbers.mean()) / scale
-    return _Numbers(standardised, is_rare, len(counts) / len(values))
+    others = [j for j in seen if j not in numbers and j not in names]
+    compared = fill_up([j for j in numbers if j not in names], 2) + others
+    different = fill_up([j for j in differ if j not in names], _COLUMNS)
+    searches = [compared, different]
+    return searches if len(different) >= _COLUMNS and {*different} != {*compared} else [compared]
 
 
 def _points(
-    numbers: dict[int, _Numbers], hashes: list[Hashes], which: list[int]
+    columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]
 ) -> tuple[NDArray[np.float32], Hashes]:
-    """Return the numbers of the rows in some columns, and hashes of the other ones.
+    """Return the standardised numbers of the rows, and hashes of the other columns.
 
     Rows with few numbers that are rare in their column have hashes of their own: they can nearly
     equal others by chance.
     """
-    size, numeric = len(hashes[0]), [j for j in which if j in numbers]
-    points = np.zeros((size, len(numeric)), dtype=np.float32)
-    n_rare = np.zeros(size, dtype=int)
+    size = len(hashes[0])
+    numeric = [j for j in which if columns[j].dtype.kind in "biufmM"]
+    points, n_rare = np.zeros((size, len(numeric)), dtype=np.float32), np.zeros(size, dtype=int)
     for i, j in enumerate(numeric):
-        points[:, i] = numbers[j].points
-        n_rare += numbers[j].is_rare
+        _, first, inverse, counts = np.unique(
+            hashes[j], return_index=True, return_inverse=True, return_counts=True
+        )
+        n_rare += counts[inverse] <= max(_RARE * size, 1)
+        values = columns[j]
+        if values.dtype.kind in "mM":
+            values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+        points[:, i] = _standardise(values, first)
     others = _sum(hashes, [j for j in which if j not in numeric], size)
-    identify = n_rare >= min(_COLUMNS, len(numeric))
-    return points, np.where(identify, others, np.arange(1, size + 1, dtype=np.uint64))
+    is_rare = n_rare >= min(_COLUMNS, len(numeric))
+    return points, np.where(is_rare, others, np.arange(1, size + 1, dtype=np.uint64))
+
+
+def _standardise(values: NDArray[Any], different: NDArray[np.intp]) -> Floats:
+    """Standardise numbers; huge ones are brought nearer, or all others would become equal.
+
+    ``different`` are the positions of different numbers.
+    """
+    known = np.isfinite(values)
+    if not known.any():
+        return np.zeros(len(values))
+    numbers = np.where(known, values, 0).astype(np.float64)
+    numbers /= max(np.abs(numbers).max(), np.finfo(float).tiny)
+    low, middle, high = np.quantile(numbers[different][known[different]], [0.25, 0.5, 0.75])
+    numbers -= middle
+    if (limit := _HUGE * (high - low)) > np.finfo(float).tiny:
+        numbers /= limit
+        far = np.abs(numbers) > 1
+        numbers[far] = np.sign(numbers[far]) * (1 + np.log(np.abs(numbers[far])))
+    scale = numbers[known].std()
+    return np.where(known, numbers / scale, 0.0) if scale > 0 else np.zeros(len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,8 +474,7 @@ class _NearCopies:
     """A search for near copies among rows that are not equal.
 
     Near copies are equal in the columns that are not numbers, differ in the numbers, and are of
-    different groups. The rows that are counted decide whether there are more than by chance; at
-    ``least`` such a fraction of a class, or any if it is 0.
+    different groups. The rows that are counted decide whether there are more than by chance.
     """
 
     points: NDArray[np.float32]
@@ -509,29 +483,24 @@ class _NearCopies:
     groups: NDArray[Any] | None
     codes: Codes
     counted: Flags
-    least: float
 
-    def pairs(self) -> NDArray[np.intp]:
+    def pairs(self, all_near: bool) -> NDArray[np.intp]:
         """Return the positions of near copies, in pairs; none if they are few."""
-        random, found = np.random.default_rng(0), [np.zeros((0, 2), dtype=np.intp)]
+        random, found = np.random.default_rng(0), []
         rows = np.flatnonzero(self.counted)
-        if not len(rows) or len(self.points) <= _SCALES[0][1] or self.points.shape[1] < 2:
-            return found[0]
         shuffled, n_classes = random.permutation(rows), self.codes.max() + 1
-        each = max(_SAMPLED // (1 if self.least <= FEW else _PARTS) // n_classes, 100)
+        each = max(_SAMPLED // n_classes, 100)
         sample = np.concatenate(
             [shuffled[self.codes[shuffled] == code][:each] for code in range(n_classes)]
         )
-        for sampled in (sample, *([rows] * _TREES)):
+        for sampled in (sample, *([rows] * _TREES)) if len(rows) else ():
             pairs, by_chance = self._pairs_of(sampled, random)
-            sizes = np.bincount(self.codes[sampled], minlength=n_classes)
-            near = np.bincount(self.codes[np.unique(pairs[:, 0])], minlength=n_classes)
-            most_by_chance = (2 * by_chance + self.least) * sizes + 2 if self.least else 0
-            is_many = near > most_by_chance
-            if not is_many.any():
-                return found[0]
-            found.append(pairs[is_many[self.codes[pairs[:, 0]]]])
-        return np.concatenate(found)
+            found.append(pairs)
+            sizes = np.bincount(self.codes[sampled], minlength=self.codes.max() + 1)
+            near = np.bincount(self.codes[np.unique(pairs[:, 0])], minlength=len(sizes))
+            if not all_near and (near <= (2 * by_chance + FEW) * sizes + 2).all():
+                return np.zeros((0, 2), dtype=np.intp)
+        return np.concatenate([np.zeros((0, 2), dtype=np.intp), *found])
 
     def _pairs_of(
         self, sampled: Codes, random: np.random.Generator
@@ -603,10 +572,7 @@ def _find_synthetic(
         rows = points[first[codes[first] == code]].astype(np.float64)
         if len(rows) <= _NEIGHBOURS_OF_CLASS:
             continue
-        different = [len(np.unique(one)) > _DIFFERENT * len(rows) for one in rows.T]
-        if sum(different) < _COLUMNS:
-            continue
-        rows = rows[:, different]
+        rows = rows[:, [len(np.unique(one)) > _DIFFERENT * len(rows) for one in rows.T]]
         if np.linalg.matrix_rank(rows - rows.mean(axis=0), rtol=1e-4) < _COLUMNS:
             continue
         sample = rows[random.permutation(len(rows))[:_SAMPLED_OF_CLASS]]

@@ -120,15 +120,15 @@ class TestEqualButForColumns:
         [[np.log], [np.reciprocal], [np.sin, np.cos], [np.square, np.sin]],
         ids=["log", "reciprocal", "circle", "square and sine"],
     )
-    @pytest.mark.parametrize("more", [{}, {"sex": AT % 2}])
+    @pytest.mark.parametrize("more", [{}, {"sex": AT % 2}, {"bmi": RANDOM.normal(size=1500)}])
     def test_a_number_and_functions_of_it(self, functions, more):
         age = np.random.default_rng(0).integers(18, 90, 1500).astype(float)
-        values = np.random.default_rng(1).normal(size=(1500, 3))
+        values = np.random.default_rng(1).normal(size=(1500, 2))
         known = {f"f{i}": function(age) for i, function in enumerate(functions)}
         assert Dialog.plan_split(frame(values, age=age, **known, **more), AT % 2).copies == 0
 
     def test_two_times_with_decimals(self):
-        X, y, of = copied()
+        X, y, of = copied(columns=5)
         start = np.cumsum(np.random.default_rng(0).random(len(of)))
         table = np.column_stack([X, start, start + np.random.default_rng(1).random(len(of))])
         assert Dialog.plan_split(table, y, duplicates="near").copies == len(of) - DISTINCT
@@ -233,6 +233,23 @@ class TestNearCopies:
         X = np.array(np.meshgrid(*map(range, levels))).reshape(4, -1).T
         X = X + noise * np.random.default_rng(0).random(X.shape)
         assert Dialog.plan_split(X, np.arange(len(X)) % 2).near_copies == 0
+
+    @pytest.mark.parametrize("levels", [(10, 10, 2, 2), (12, 12, 3), (10, 10, 6)])
+    def test_runs_of_measured_and_other_settings_are_different(self, levels):
+        X = np.indices(levels).reshape(len(levels), -1).T.astype(float)
+        X[:, :2] += 0.01 * np.random.default_rng(0).normal(size=(len(X), 2))
+        table = np.column_stack([np.arange(len(X)), X])
+        assert Dialog.plan_split(table, np.arange(len(X)) % 2).near_copies == 0
+
+    def test_that_differ_in_a_row_number_beside_one_number_and_a_time(self):
+        X, y, of = copied(columns=1)
+        X = X + 0.001 * np.random.default_rng(2).normal(size=X.shape)
+        table = frame(
+            X, row=np.arange(len(of)), day=pd.Timestamp("2026-01-01") + pd.to_timedelta(of, "D")
+        )
+        with pytest.raises(SplitError) as asked:
+            Dialog.plan_split(table, y)
+        assert asked.value.fields["n_near"] > 0.95 * len(of)
 
     @pytest.mark.parametrize("columns", [3, 4, 15])
     def test_of_ranks(self, columns):

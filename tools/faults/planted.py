@@ -485,7 +485,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "Whole numbers that differ number the rows",
         "steer/_copies.py",
-        "        filled = (which, which + irregular, which + named)",
+        "        filled = (which, which + irregular, which + ranks)",
         "        filled = (which,)",
         "steer/test_copies.py",
     ),
@@ -499,8 +499,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "Near copies do not differ in numbers that start again",
         "steer/_copies.py",
-        "    names = [*names, *(j for j in differ if",
-        "    names = [*names, *(j for j in differ if False and",
+        "    numbering = [j for j in numbers if j in names or j in again]",
+        "    numbering = [j for j in numbers if j in names]",
         "steer/test_copies.py",
     ),
     (
@@ -513,8 +513,8 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "Rows with the same number and functions of it are copies",
         "steer/_copies.py",
-        "        if len(units) < _FACTS *",
-        "        if len(units) < 0 *",
+        "        if apart and len(units) <= _FACTS *",
+        "        if apart and len(units) <= 0 *",
         "steer/test_copies.py",
     ),
     (

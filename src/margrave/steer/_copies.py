@@ -46,9 +46,11 @@ from margrave.table import guess_kind
 # Rows that are equal but for a column are copies if there are so many different ones at least, and
 # so many pairs for each row at most; otherwise the other columns do not identify rows.
 _DISTINCT, _PAIRS = 20, 50
-_FACTS = 2  # columns in which copies are equal, for each number with decimals in which they differ
-# Steps between the first and the last number of a row, for each row at most; and for each number if
-# some are equal, because the numbers start again.
+# Copies differ in different numbers with decimals only if they are equal in more columns, or units
+# of columns that belong together, than so many for each of these.
+_FACTS = 2
+# Steps between the first and the last number of the rows, for each row at most; and for each number
+# if some are equal, because the numbers start again.
 _STEPS, _STEPS_OF_EQUAL = 10, 1.01
 # Near copies are so near, compared with the tenth neighbour or with the next one. Fewer than `FEW`
 # change the rates of a class by little; a user has to decide about `MANY`.
@@ -284,10 +286,10 @@ def _search_equal(
     for apart in [names] if names == differ else [names, differ]:
         kept = [j for j in seen if j not in apart]
         units = _units(columns, hashes, kept)
+        if apart and len(units) <= _FACTS * sum(_has_decimals(columns[j]) for j in apart):
+            continue  # a number and functions of it, beside measurements
         parts = [_sum(hashes, unit, size) for unit in units]
         base = _sum(hashes, kept, size)
-        if len(units) < _FACTS * sum(_has_decimals(columns[j]) for j in apart):
-            continue
         if apart and _are_copies(whole, base, parts, n):
             hidden.update(apart)
             labels.append(base)
@@ -319,7 +321,7 @@ def _has_decimals(values: NDArray[Any]) -> bool:
 
 
 def _number_rows(values: NDArray[Any], steps_each: float = _STEPS) -> bool:
-    """Return whether all numbers are multiples of a step, not too many for each value."""
+    """Return whether numbers are multiples of a step, with so many steps for each at most."""
     numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
     if len(numbers) < 2:
         return False
@@ -405,21 +407,24 @@ def _compared(
 
     First the columns that do not name or number the rows; then those of mostly different numbers,
     because near copies may differ in a category or the number of a batch, too. If there are few,
-    numbers that all differ are used after all, first those with irregular gaps.
+    they include numbers of the rows with irregular gaps, or all if they are ranks, not numbers of
+    the rows.
     """
     numbers = [j for j in seen if columns[j].dtype.kind in "iuf"]
     differ = [j for j in numbers if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])]
-    names = [*names, *(j for j in differ if _number_rows(np.unique(columns[j]), _STEPS_OF_EQUAL))]
-    named = [j for j in numbers if j in names]
-    irregular = [j for j in named if not _number_rows(columns[j])]
+    again = [j for j in differ if _number_rows(np.unique(columns[j]), _STEPS_OF_EQUAL)]
+    numbering = [j for j in numbers if j in names or j in again]
+    irregular = [j for j in numbering if not _number_rows(columns[j])]
+    ranks = numbering if len(numbering) >= _COLUMNS else irregular
 
     def fill_up(which: list[int], least: int) -> list[int]:
-        filled = (which, which + irregular, which + named)
-        return next((one for one in filled if len(one) >= least), filled[-1])
+        filled = (which, which + irregular, which + ranks)
+        return next((one for one in filled if len(one) >= least), which + ranks)
 
     others = [j for j in seen if j not in numbers and j not in names]
-    compared = fill_up([j for j in numbers if j not in names], 2) + others
-    different = fill_up([j for j in differ if j not in names], _COLUMNS)
+    n_times = sum(columns[j].dtype.kind in "mM" for j in others)
+    compared = fill_up([j for j in numbers if j not in numbering], 2 - n_times) + others
+    different = fill_up([j for j in differ if j not in numbering], _COLUMNS)
     searches = [compared, different]
     return searches if len(different) >= _COLUMNS and {*different} != {*compared} else [compared]
 
@@ -444,7 +449,7 @@ def _points(
         if values.dtype.kind in "mM":
             values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
         points[:, i] = _standardise(values, first)
-    others = _sum(hashes, [j for j in which if j not in numeric], size)
+    others = _sum(hashes, [j for j in which if j not in numeric], size)  # 0 if there are none
     is_rare = n_rare >= min(_COLUMNS, len(numeric))
     return points, np.where(is_rare, others, np.arange(1, size + 1, dtype=np.uint64))
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, issparse
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from margrave import _labels
@@ -184,6 +186,98 @@ class Copies:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A column of a table, and what the searches need to know about it."""
+
+    values: NDArray[Any]
+    hashed: Hashes
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def _different(self) -> tuple[NDArray[np.intp], ...]:
+        """For each different value, its first row; for each row, its value; and their counts."""
+        return np.unique(self.hashed, return_index=True, return_inverse=True, return_counts=True)[
+            1:
+        ]
+
+    @property
+    def n_different(self) -> int:
+        """How many different values there are."""
+        return len(self._different[0])
+
+    @property
+    def first_equal(self) -> NDArray[np.intp]:
+        """For each row, the first one with an equal value."""
+        first, of, _ = self._different
+        return first[of]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values are numbers; truth values and times are not."""
+        return self.values.dtype.kind in "iuf"
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the values are numbers, truth values or times."""
+        return self.values.dtype.kind in "biufmM"
+
+    @cached_property
+    def has_decimals(self) -> bool:
+        """Whether there are numbers with decimals, which do not number the rows."""
+        if self.values.dtype.kind != "f" or len(self._numbers) < 2:
+            return False
+        if (self._numbers == np.floor(self._numbers)).all():
+            return False
+        return not self.counts(_STEPS * len(self))  # which may be standardised
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        """The different numbers, sorted."""
+        numbers = self.values[self._different[0]]
+        return np.sort(numbers[np.isfinite(numbers)]).astype(np.float64)
+
+    def counts(self, most: float) -> bool:
+        """Return whether all numbers are multiples of a step, and `most` from first to last."""
+        if len(self._numbers) < 2:
+            return False
+        numbers = self._numbers / np.abs(self._numbers).max()  # their differences are finite
+        length, steps = numbers[-1] - numbers[0], np.diff(numbers)
+        if length > most * steps.min():
+            return False
+        step = steps[steps < 1.5 * steps.min()].mean()  # the digits of one step are too few
+        multiples = (numbers - numbers[0]) / length * np.round(length / step)
+        return bool(np.allclose(multiples, np.round(multiples), rtol=0, atol=0.01))
+
+    @cached_property
+    def is_rare(self) -> Flags:
+        """Which rows have a value that few others have."""
+        _, of, counts = self._different
+        return (counts <= max(_RARE * len(self), 1))[of]
+
+    @cached_property
+    def standardised(self) -> NDArray[np.float32]:
+        """The numbers; huge ones are brought nearer, or all others would become equal."""
+        values, (first, *_) = self.values, self._different
+        if values.dtype.kind in "mM":
+            values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+        known = np.isfinite(values)
+        if not known.any():
+            return np.zeros(len(values), dtype=np.float32)
+        numbers = np.where(known, values, 0).astype(np.float64)
+        numbers /= max(np.abs(numbers).max(), np.finfo(float).tiny)
+        low, middle, high = np.quantile(numbers[first][known[first]], [0.25, 0.5, 0.75])
+        numbers -= middle
+        if (limit := _HUGE * (high - low)) > np.finfo(float).tiny:
+            numbers /= limit
+            far = np.abs(numbers) > 1
+            numbers[far] = np.sign(numbers[far]) * (1 + np.log(np.abs(numbers[far])))
+        scale = numbers[known].std() or 1.0
+        return np.where(known, numbers / scale, 0.0).astype(np.float32)
+
+
 def find_copies(
     X: Any,
     codes: Codes,
@@ -211,15 +305,17 @@ def find_copies(
         The rows to compare with the others, whose classes do not matter, instead of all rows with
         each other.
     """
-    columns = [] if issparse(X) else list(read_columns(X))
+    columns = [
+        _Column(values, hash_column(values, j))
+        for j, values in enumerate(() if issparse(X) else read_columns(X))
+    ]
     if not columns or len(codes) < 2:
         return Copies.equal(hash_rows(X))
-    hashes = [hash_column(values, j) for j, values in enumerate(columns)]
     unseen = _identifiers(X, columns) if encoded else []
     counted = np.ones(len(codes), dtype=bool) if new is None else new
     n = 0 if all_near else int(counted.sum())
     seen = [j for j in range(len(columns)) if j not in unseen]
-    names, hidden, labels = _search_equal(columns, hashes, seen, n)
+    names, hidden, labels = _search_equal(columns, seen, n)
     sets = _merge(len(codes), [_links(one) for one in labels])
     n_equal = len(codes) - len(np.unique(sets))
     n_exact, n_all = (_count_copies(one, groups) for one in (labels[0], sets))
@@ -228,14 +324,14 @@ def find_copies(
     near, links = np.zeros(len(codes), dtype=bool), [_links(sets)]
     apart = groups if new is None else new
     with limit_threads(1):
-        for i, which in enumerate(_compared(columns, hashes, seen, names)):
-            points, others = _points(columns, hashes, which)
+        for i, which in enumerate(_compared(columns, seen, names)):
+            points, others = _points(columns, which)
             if points.shape[1] < 2 or len(first) <= _SCALES[0][1]:
                 continue
             search = _NearCopies(
                 points[first],
                 others[first],
-                _sum(hashes, which, len(codes))[first],
+                _sum(columns, which)[first],
                 None if apart is None else apart[first],
                 codes[first],
                 counted[first],
@@ -257,39 +353,38 @@ def find_copies(
 # Equal rows
 
 
-def _identifiers(X: Any, columns: list[NDArray[Any]]) -> list[int]:
+def _identifiers(X: Any, columns: list[_Column]) -> list[int]:
     """Return the positions of the texts that an encoder ignores, as identifiers; never all."""
     found = [
         j
-        for j, values in enumerate(columns)
+        for j, column in enumerate(columns)
         if hasattr(X, "iloc")
-        and values.dtype.kind not in "biufmM"
+        and not column.has_order
         and guess_kind(X.iloc[:, j]).kind == "ignored"
     ]
     return found if len(found) < len(columns) else []
 
 
 def _search_equal(
-    columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], n: int
+    columns: list[_Column], seen: list[int], n: int
 ) -> tuple[list[int], list[int], list[Hashes]]:
     """Search for rows that are equal but for some columns.
 
     Returns the columns that may name or number the rows, the columns in which copies differ, and
     hashes: rows are copies if one of their hashes is equal.
     """
-    size = len(hashes[0])
-    differ = [j for j in seen if _count_pairs(hashes[j]) == 0]
-    names = [j for j in differ if not _has_decimals(columns[j])]
-    whole = _sum(hashes, seen, size)
+    differ = [j for j in seen if columns[j].n_different == len(columns[j])]
+    names = [j for j in differ if not columns[j].has_decimals]
+    whole = _sum(columns, seen)
     hidden: set[int] = set()
     labels = [whole]
     for apart in [names] if names == differ else [names, differ]:
         kept = [j for j in seen if j not in apart]
-        units = _units(columns, hashes, kept)
-        if apart and len(units) <= _FACTS * sum(_has_decimals(columns[j]) for j in apart):
+        units = _units(columns, kept)
+        if apart and len(units) <= _FACTS * sum(columns[j].has_decimals for j in apart):
             continue  # a number and functions of it, beside measurements
-        parts = [_sum(hashes, unit, size) for unit in units]
-        base = _sum(hashes, kept, size)
+        parts = [_sum(columns, unit) for unit in units]
+        base = _sum(columns, kept)
         if apart and _are_copies(whole, base, parts, n):
             hidden.update(apart)
             labels.append(base)
@@ -302,44 +397,20 @@ def _search_equal(
     return names, sorted(hidden), labels
 
 
-def _sum(hashes: list[Hashes], which: Sequence[int], size: int) -> Hashes:
+def _sum(columns: list[_Column], which: Sequence[int]) -> Hashes:
     """Add the hashes of some columns; the sum overflows on purpose."""
-    total = np.zeros(size, dtype=np.uint64)
+    total = np.zeros(len(columns[0]), dtype=np.uint64)
     for j in which:
-        total += hashes[j]
+        total += columns[j].hashed
     return total
 
 
-def _has_decimals(values: NDArray[Any]) -> bool:
-    """Return whether a column has numbers with decimals, which do not number the rows."""
-    if values.dtype.kind != "f":
-        return False
-    numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
-    if len(numbers) < 2 or (numbers == np.floor(numbers)).all():
-        return False
-    return not _number_rows(values)  # which may be standardised
-
-
-def _number_rows(values: NDArray[Any], steps_each: float = _STEPS) -> bool:
-    """Return whether numbers are multiples of a step, with so many steps for each at most."""
-    numbers = np.unique(values[np.isfinite(values)]).astype(np.float64)
-    if len(numbers) < 2:
-        return False
-    numbers /= np.abs(numbers).max()  # their differences are finite
-    length, steps = numbers[-1] - numbers[0], np.diff(numbers)
-    if length > steps_each * len(values) * steps.min():
-        return False
-    step = steps[steps < 1.5 * steps.min()].mean()  # the digits of one step are too few
-    multiples = (numbers - numbers[0]) / length * np.round(length / step)
-    return bool(np.allclose(multiples, np.round(multiples), rtol=0, atol=0.01))
-
-
-def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) -> list[list[int]]:
+def _units(columns: list[_Column], which: list[int]) -> list[list[int]]:
     """Divide columns into units: neighbouring 0/1 columns of one category, or names of the same."""
     units: list[list[int]] = []
     taken = None  # the rows in which a column of the last unit is 1
     for j in which:
-        values = columns[j]
+        values = columns[j].values
         is_flag = values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
         if is_flag and taken is not None and not (taken & (values == 1)).any():
             units[-1].append(j)
@@ -350,9 +421,8 @@ def _units(columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]) 
     by_partition: dict[bytes, list[int]] = {}
     merged = []
     for unit in units:
-        if len(unit) == 1 and not _has_decimals(columns[unit[0]]):
-            _, first, inverse = np.unique(hashes[unit[0]], return_index=True, return_inverse=True)
-            same = by_partition.setdefault(blake2b(first[inverse].tobytes()).digest(), unit)
+        if len(unit) == 1 and not (column := columns[unit[0]]).has_decimals:
+            same = by_partition.setdefault(blake2b(column.first_equal.tobytes()).digest(), unit)
             if same is not unit:
                 same.extend(unit)
                 continue
@@ -371,7 +441,9 @@ def _suspects(base: Hashes, parts: list[Hashes], which: list[int], n: int) -> li
 
     ``base`` is the sum of all parts.
     """
-    without = base - _sum(parts, which, len(base))
+    without = base.copy()
+    for j in which:
+        without -= parts[j]
     found = _count_pairs(without) - _count_pairs(base) > MAX_BY_CHANCE * n
     if not found or len(which) == 1:
         return which if found else []
@@ -400,9 +472,7 @@ def _are_copies(whole: Hashes, part: Hashes, others: list[Hashes], n: int) -> bo
 # Nearly equal rows
 
 
-def _compared(
-    columns: list[NDArray[Any]], hashes: list[Hashes], seen: list[int], names: list[int]
-) -> list[list[int]]:
+def _compared(columns: list[_Column], seen: list[int], names: list[int]) -> list[list[int]]:
     """Return the sets of columns in which near copies are searched for.
 
     First the columns that do not name or number the rows; then those of mostly different numbers,
@@ -410,11 +480,11 @@ def _compared(
     they include numbers of the rows with irregular gaps, or all if they are ranks, not numbers of
     the rows.
     """
-    numbers = [j for j in seen if columns[j].dtype.kind in "iuf"]
-    differ = [j for j in numbers if len(np.unique(hashes[j])) > _DIFFERENT * len(hashes[j])]
-    again = [j for j in differ if _number_rows(np.unique(columns[j]), _STEPS_OF_EQUAL)]
+    size, numbers = len(columns[0]), [j for j in seen if columns[j].is_number]
+    differ = [j for j in numbers if columns[j].n_different > _DIFFERENT * size]
+    again = [j for j in differ if columns[j].counts(_STEPS_OF_EQUAL * columns[j].n_different)]
     numbering = [j for j in numbers if j in names or j in again]
-    irregular = [j for j in numbering if not _number_rows(columns[j])]
+    irregular = [j for j in numbering if not columns[j].counts(_STEPS * size)]
     ranks = numbering if len(numbering) >= _COLUMNS else irregular
 
     def fill_up(which: list[int], least: int) -> list[int]:
@@ -422,56 +492,28 @@ def _compared(
         return next((one for one in filled if len(one) >= least), which + ranks)
 
     others = [j for j in seen if j not in numbers and j not in names]
-    n_times = sum(columns[j].dtype.kind in "mM" for j in others)
+    n_times = sum(columns[j].values.dtype.kind in "mM" for j in others)
     compared = fill_up([j for j in numbers if j not in numbering], 2 - n_times) + others
     different = fill_up([j for j in differ if j not in numbering], _COLUMNS)
     searches = [compared, different]
     return searches if len(different) >= _COLUMNS and {*different} != {*compared} else [compared]
 
 
-def _points(
-    columns: list[NDArray[Any]], hashes: list[Hashes], which: list[int]
-) -> tuple[NDArray[np.float32], Hashes]:
+def _points(columns: list[_Column], which: list[int]) -> tuple[NDArray[np.float32], Hashes]:
     """Return the standardised numbers of the rows, and hashes of the other columns.
 
     Rows with few numbers that are rare in their column have hashes of their own: they can nearly
     equal others by chance.
     """
-    size = len(hashes[0])
-    numeric = [j for j in which if columns[j].dtype.kind in "biufmM"]
+    size, numeric = len(columns[0]), [columns[j] for j in which if columns[j].has_order]
     points, n_rare = np.zeros((size, len(numeric)), dtype=np.float32), np.zeros(size, dtype=int)
-    for i, j in enumerate(numeric):
-        _, first, inverse, counts = np.unique(
-            hashes[j], return_index=True, return_inverse=True, return_counts=True
-        )
-        n_rare += counts[inverse] <= max(_RARE * size, 1)
-        values = columns[j]
-        if values.dtype.kind in "mM":
-            values = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-        points[:, i] = _standardise(values, first)
-    others = _sum(hashes, [j for j in which if j not in numeric], size)  # 0 if there are none
-    is_rare = n_rare >= min(_COLUMNS, len(numeric))
-    return points, np.where(is_rare, others, np.arange(1, size + 1, dtype=np.uint64))
-
-
-def _standardise(values: NDArray[Any], different: NDArray[np.intp]) -> Floats:
-    """Standardise numbers; huge ones are brought nearer, or all others would become equal.
-
-    ``different`` are the positions of different numbers.
-    """
-    known = np.isfinite(values)
-    if not known.any():
-        return np.zeros(len(values))
-    numbers = np.where(known, values, 0).astype(np.float64)
-    numbers /= max(np.abs(numbers).max(), np.finfo(float).tiny)
-    low, middle, high = np.quantile(numbers[different][known[different]], [0.25, 0.5, 0.75])
-    numbers -= middle
-    if (limit := _HUGE * (high - low)) > np.finfo(float).tiny:
-        numbers /= limit
-        far = np.abs(numbers) > 1
-        numbers[far] = np.sign(numbers[far]) * (1 + np.log(np.abs(numbers[far])))
-    scale = numbers[known].std()
-    return np.where(known, numbers / scale, 0.0) if scale > 0 else np.zeros(len(values))
+    for i, column in enumerate(numeric):
+        points[:, i] = column.standardised
+        n_rare += column.is_rare
+    others = _sum(columns, [j for j in which if not columns[j].has_order])
+    identify = n_rare >= min(_COLUMNS, len(numeric))
+    own = np.arange(1, size + 1, dtype=np.uint64)  # the sum is 0 if there are no other columns
+    return points, np.where(identify, others, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -519,9 +561,14 @@ class _NearCopies:
             if not len(rows):
                 continue
             n_neighbours = min(_NEIGHBOURS + 1, len(leaf))
-            search = NearestNeighbors(n_neighbors=n_neighbours, algorithm="brute")
+            distances = cdist(self.points[rows], self.points[leaf])
             # The row itself is the first neighbour.
-            distances, neighbours = search.fit(self.points[leaf]).kneighbors(self.points[rows])
+            neighbours = np.argpartition(distances, n_neighbours - 1)[:, :n_neighbours]
+            distances = np.take_along_axis(distances, neighbours, axis=1)
+            order = distances.argsort(axis=1)
+            distances, neighbours = (
+                np.take_along_axis(one, order, axis=1) for one in (distances, neighbours)
+            )
             all_distances.append(distances)
             few = distances[:, 1 : _MOST_NEAR + 2]
             is_last = few[:, :-1] <= _NEAR * few[:, 1:]  # the next neighbour is much farther

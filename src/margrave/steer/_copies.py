@@ -199,9 +199,10 @@ class _Column:
     @cached_property
     def _different(self) -> tuple[NDArray[np.intp], ...]:
         """For each different value, its first row; for each row, its value; and their counts."""
-        return np.unique(self.hashed, return_index=True, return_inverse=True, return_counts=True)[
-            1:
-        ]
+        _, *different = np.unique(
+            self.hashed, return_index=True, return_inverse=True, return_counts=True
+        )
+        return tuple(different)
 
     @property
     def n_different(self) -> int:
@@ -489,7 +490,7 @@ def _compared(columns: list[_Column], seen: list[int], names: list[int]) -> list
 
     def fill_up(which: list[int], least: int) -> list[int]:
         filled = (which, which + irregular, which + ranks)
-        return next((one for one in filled if len(one) >= least), which + ranks)
+        return next((one for one in filled if len(one) >= least), filled[-1])
 
     others = [j for j in seen if j not in numbers and j not in names]
     n_times = sum(columns[j].values.dtype.kind in "mM" for j in others)

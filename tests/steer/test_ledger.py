@@ -240,7 +240,7 @@ class TestAccepting:
     def test_a_test_that_failed_uses_up_the_samples(self, dialog, text):
         dialog.prefer(text, strategies=["move"])
         with pytest.raises(GuaranteeError) as caught:
-            dialog.accept(*CERTIFY)
+            dialog.accept(*CERTIFY, anyway=True)
         assert caught.value.used_up
         dialog.prefer("fp <= 10%", strategies=["move"])
         with pytest.raises(GuaranteeError, match=USED_UP):

@@ -137,6 +137,7 @@ def run_folder(
     on_reply: Callable[[str, Reply | None], None],
     ledger: Path,
     reserve: bool = False,
+    anyway: bool = False,
 ) -> Outcome:
     """Train a committee on some rows, set its threshold on the others, and certify it.
 
@@ -184,7 +185,7 @@ def run_folder(
             delta=1 - confidence,
             reserve=reserve,
         )
-        model = tuned.accept(replies[-1], confidence, lambda name: use(name=name))
+        model = tuned.accept(replies[-1], confidence, lambda name: use(name=name), anyway)
     except GuaranteeError as error:
         refusal = error
     by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()

@@ -49,6 +49,7 @@ from margrave.steer import (
     Check,
     Grant,
     GuaranteeError,
+    Prospect,
     Reply,
     RowHashes,
     RowSample,
@@ -175,6 +176,7 @@ class TunedRows:
         reply: Reply,
         confidence: float,
         use: Callable[[str], AbstractContextManager[Grant]] | None = None,
+        anyway: bool = False,
     ) -> SteeredClassifier:
         """Make the model of a reply, with a guarantee from the certification set.
 
@@ -187,6 +189,8 @@ class TunedRows:
         use : callable, optional
             Called with the name of the request; it returns a context manager that gives what the
             certificate may use. By default this is the whole error probability.
+        anyway : bool, default=False
+            As in :meth:`margrave.steer.Dialog.accept`.
         """
         wanted, candidate = reply.preference, reply.candidate
         if wanted is None:
@@ -201,17 +205,14 @@ class TunedRows:
                 code="not_supported",
                 preference=str(wanted),
             )
-        plan = make_plan(
-            wanted,
-            candidate.decision,
-            candidate.scores,
-            self.objective(wanted),
-            np.bincount(self.codes, minlength=2),
-            1 - confidence,
-        )
+        scores, objective = candidate.scores, self.objective(wanted)
+        by_class, delta = np.bincount(self.codes, minlength=2), 1 - confidence
+        plan = make_plan(wanted, candidate.decision, scores, objective, by_class, delta)
+        prospect = Prospect(scores, objective, reply.after, by_class, confidence, plan)
+        expected = prospect.check(delta, anyway)
         default = Threshold(0.0, 0.0)
         name = name_request(plan, self.scores, self.codes, confidence)
-        with nullcontext(Grant(1 - confidence)) if use is None else use(name) as grant:
+        with nullcontext(Grant(delta)) if use is None else use(name) as grant:
             decision, certificate = issue_certificate(
                 plan,
                 self.scores,
@@ -229,6 +230,7 @@ class TunedRows:
                     *([self._copies_note] if self.n_copies else []),
                 ),
                 start=default.predict(self.scores),
+                expected=expected,
             )
         return make_model(
             self.scorer,
@@ -388,7 +390,7 @@ def _fit_steered(
         )
         reply, roles = tuned.reply(wanted, tuned.start.after), tuned.roles
         certify = estimator.certify is not None
-        fitted = tuned.accept(reply, estimator.confidence) if certify else reply.model
+        fitted = tuned.accept(reply, estimator.confidence, anyway=True) if certify else reply.model
         tuning = reply.after
     adopt_fit(estimator, fitted, tuning, stacklevel=4)  # of the caller of scale.fit
     estimator.parts_ = roles.parts

@@ -16,9 +16,11 @@ from margrave.steer._certificate import (
     Guarantee,
     GuaranteeCheck,
     Use,
+    UselessWarning,
 )
 from margrave.steer._certificate import describe_bound as describe_bound
 from margrave.steer._certify import PROPORTIONS_DIFFER as PROPORTIONS_DIFFER
+from margrave.steer._certify import Prospect as Prospect
 from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
@@ -108,6 +110,7 @@ __all__ = [
     "StoppedError",
     "Strategy",
     "Use",
+    "UselessWarning",
     "Winner",
     "default_members",
 ]

@@ -119,6 +119,7 @@ class Acceptances:
         y: ArrayLike | None,
         confidence: float,
         reserve: bool,
+        anyway: bool,
     ) -> SteeredClassifier:
         """Certify the model of a step, or return the one accepted before for the same request."""
         confidence = float(confidence)
@@ -141,6 +142,7 @@ class Acceptances:
                 reserve=reserve,
             ),
             part=lambda name: self._part(rows, name, 1 - confidence, reserve),
+            anyway=anyway,
         )
         model = certified_model(
             certified,
@@ -154,7 +156,13 @@ class Acceptances:
         return model
 
     def check(
-        self, reply: Reply, step: int, data: TuningData, confidence: float, reserve: bool
+        self,
+        reply: Reply,
+        step: int,
+        data: TuningData,
+        confidence: float,
+        reserve: bool,
+        anyway: bool,
     ) -> None:
         """Raise the error of `model` that can be known without the certification set's labels."""
         wanted, certification_set, rows = self._begin(reply, data, None, None)
@@ -167,7 +175,7 @@ class Acceptances:
             name = name_request(prospect.plan, scores, certification_set.codes, confidence)
             if account.has(name):
                 return
-        prospect.check(account.next_part(1 - confidence, reserve))
+        prospect.check(account.next_part(1 - confidence, reserve), anyway)
 
     def expect(
         self,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import name_class
 from margrave._validation import check_parameters, is_number
 from margrave.confusion import Bound, Confusion, Preference, format_decimal
-from margrave.steer._expected import ExpectedCertificate
+from margrave.steer._expected import ExpectedCertificate, beats_guessing
 from margrave.steer._order_statistic import clopper_pearson
 
 
@@ -54,6 +56,11 @@ class Change:
         difference = self.after - self.before
         counts = f"{self.before:,} -> {self.after:,} ({difference:+,})"
         return f"{name_class(self.true)} {predicted}: {counts}"
+
+
+def _round(n: float) -> str:
+    """Write an expected number of samples."""
+    return "fewer than 1" if 0 < n < 0.5 else f"{round(n):,}"
 
 
 def list_changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
@@ -355,15 +362,80 @@ class Certificate:
         return () if self.start is None else list_changes(self.start, self.confusion)
 
     @property
+    def useless(self) -> tuple[str, ...]:
+        """Why the classifier is useless although its guarantees hold; empty if it is not.
+
+        It is useless if it predicts a class, in the certification set, for no larger part of the
+        samples of the class than of the others: a random guess would find as many.
+        """
+        counts, classes = self.confusion.counts, self.confusion.classes
+        weak = np.flatnonzero(~beats_guessing(counts)).tolist()
+        missed = [c for c in weak if not counts[c, c]]
+        reasons = []
+        for c in missed or weak[:1]:  # with two classes, both are weak
+            label, n = name_class(classes[c]), int(counts[c].sum())
+            reason = f"it predicts {label} for {counts[c, c] or 'none'} of {n:,} samples of {label}"
+            if not missed:
+                wrong, others = int(counts[:, c].sum() - counts[c, c]), int(counts.sum()) - n
+                reason += f", and for {wrong:,} of {others:,} others"
+            reasons.append(reason)
+        return tuple(reasons)
+
+    def describe_errors(self, sizes: Mapping[Any, float] | None = None) -> str:
+        """Describe how many new samples of each class will be predicted wrong, as measured.
+
+        Where the rate is outside the range that was expected before, the text says what was.
+
+        Parameters
+        ----------
+        sizes : mapping of label to float, default=None
+            The numbers of new samples of each class. None is 100 of each.
+
+        Returns
+        -------
+        str
+            A part of a sentence for each class.
+
+        Examples
+        --------
+        >>> from margrave.datasets import load
+        >>> from margrave.steer import SteeredClassifier
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = load("pima", return_X_y=True)
+        >>> model = SteeredClassifier(GaussianNB(), preference="fn <= 30%", random_state=0)
+        >>> print(model.fit(X, y).certificate_.describe_errors({"neg": 650, "pos": 350}))
+        of 650 neg, 208 predicted pos; of 350 pos, 84 predicted neg
+        """
+        classes = self.confusion.classes
+        parts = []
+        for true in classes:
+            others = [label for label in classes if label != true]
+            outcomes = [([label], f"predicted {name_class(label)}") for label in others]
+            if len(others) > 2:
+                outcomes = [(others, "misclassified")]
+            size = 100 if sizes is None else sizes[true]
+            found = [
+                self._count_outcome(size, true, *outcome)
+                for outcome in [*outcomes, ([None], "rejected")]
+            ]
+            shown = ", ".join(filter(None, found)) or "none misclassified"
+            parts.append(f"of {_round(size)} {name_class(true)}, {shown}")
+        return "; ".join(parts)
+
+    def _count_outcome(self, size: float, true: Any, predicted: list[Any], outcome: str) -> str:
+        """Say how many of the samples of a class have some predictions; "" if none has."""
+        n = sum(self.confusion[true, one] for one in (*self.confusion.classes, None))
+        rate = sum(self.confusion[true, one] for one in predicted) / n
+        for cell in () if self.expected is None else self.expected.cells:
+            if (cell.true, [cell.predicted]) == (true, predicted) and cell.excludes(rate):
+                expected = f"expected {_round(size * (cell.rate or 0.0))}"
+                return f"{_round(size * rate)} {outcome} ({expected})"
+        return f"{_round(size * rate)} {outcome}" if rate else ""
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Notes for a reader of the certificate."""
-        n_predicted = self.confusion.counts.sum(axis=0).tolist()
-        remarks = [
-            f"the classifier predicts {name_class(label)} for every sample of the certification "
-            "set."
-            for label, n in zip(self.confusion.classes, n_predicted, strict=False)
-            if n == self.confusion.n
-        ]
+        remarks = [f"the classifier is useless: {reason}." for reason in self.useless]
         if self.requested != self.preference:
             remarks.append(
                 f"'{self.requested}' is a count in the tuning set; its rate is guaranteed."
@@ -403,8 +475,8 @@ class Certificate:
         dict
             With the key ``schema_version`` and the attributes of the certificate by their names;
             ``guarantees``, ``cells`` and ``earlier`` are lists of dictionaries, the confusion
-            matrices are as in :meth:`margrave.Confusion.to_dict`, ``meaning`` is a text and
-            ``remarks`` a list of texts.
+            matrices are as in :meth:`margrave.Confusion.to_dict`; ``meaning`` and ``errors``, that
+            of :meth:`describe_errors`, are texts, ``useless`` and ``remarks`` lists of texts.
         """
         return {
             "schema_version": SCHEMA_VERSION,
@@ -427,6 +499,8 @@ class Certificate:
             "start": None if self.start is None else self.start.to_dict(),
             "expected": None if self.expected is None else self.expected.to_dict(),
             "meaning": self.meaning,
+            "useless": list(self.useless),
+            "errors": self.describe_errors(),
             "remarks": list(self.remarks),
         }
 
@@ -445,6 +519,28 @@ class Certificate:
             lines += [f"  {change}" for change in self.changes]
         lines += [f"Note: {remark}" for remark in self.remarks]
         return "\n".join(lines)
+
+
+class UselessWarning(UserWarning):
+    """A model is certified, but does not predict every class better than a random guess.
+
+    Its certificate says why: see :attr:`Certificate.useless`.
+    """
+
+    __module__ = "margrave.steer"
+
+
+def warn_if_useless(certificate: Certificate | None, owner: str, stacklevel: int = 3) -> None:
+    """Warn about a certificate of a useless model, and name the nearest limits."""
+    if certificate is None or not certificate.useless:
+        return
+    message = f"{owner}: the model is certified, but useless: {'; '.join(certificate.useless)}."
+    if certificate.expected is not None and certificate.expected.nearest is not None:
+        message += (
+            f" The nearest limits that probably give a useful model: "
+            f"'{certificate.expected.nearest}'. To certify them, use new labelled samples."
+        )
+    warnings.warn(message, UselessWarning, stacklevel=stacklevel)
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,15 @@ from margrave._indexing import concatenate_rows, count_rows, select_rows
 from margrave._messages import format_count, name_class
 from margrave._typing import Codes, Flags, Floats, Ints
 from margrave.committee import FittedMembers
-from margrave.confusion import Bound, Confusion, Preference
+from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._certificate import Certificate, Use, make_cells, make_guarantees
 from margrave.steer._copies import FEW, MANY, find_copies
-from margrave.steer._expected import ExpectedCertificate, expect_certificate, find_nearest
+from margrave.steer._expected import (
+    IMPROBABLE,
+    ExpectedCertificate,
+    expect_certificate,
+    find_nearest,
+)
 from margrave.steer._ledger import Grant
 from margrave.steer._order_statistic import (
     GuaranteeError,
@@ -293,12 +298,12 @@ class Prospect:
 
     Attributes
     ----------
-    wanted : Preference
-        What to guarantee.
-    candidate : Candidate
-        The candidate.
-    data : TuningData
-        The tuning set.
+    scores : ndarray
+        The candidate's scores of the tuning set.
+    objective : Objective
+        The objective on the tuning set.
+    matrix : Confusion
+        The candidate's confusion matrix of the tuning set.
     sizes : ndarray of int
         The class sizes.
     confidence : float
@@ -308,9 +313,9 @@ class Prospect:
         request has the same plan, whatever is left of it.
     """
 
-    wanted: Preference
-    candidate: Candidate
-    data: TuningData
+    scores: Floats
+    objective: Objective
+    matrix: Confusion
     sizes: Ints
     confidence: float
     plan: Plan
@@ -328,17 +333,16 @@ class Prospect:
         sizes = np.bincount(codes, minlength=data.k)
         decision, scores, objective = candidate.decision, candidate.scores, data.objective(wanted)
         plan = make_plan(wanted, decision, scores, objective, sizes, 1 - confidence)
-        return cls(wanted, candidate, data, sizes, confidence, plan)
+        matrix = data.matrix(candidate.predictions)
+        return cls(scores, objective, matrix, sizes, confidence, plan)
 
-    def expect(self, delta: float, nearest_below: float = 0.5) -> ExpectedCertificate:
+    def expect(self, delta: float) -> ExpectedCertificate:
         """Return the expected certificate, with the nearest preference if it is improbable.
 
         Parameters
         ----------
         delta : float
             The error probability that the certificate may use.
-        nearest_below : float, default=0.5
-            The probability below which the nearest preference is searched for.
 
         Raises
         ------
@@ -346,18 +350,30 @@ class Prospect:
             If a class has no samples, or if every model meets the preference.
         """
         _check_contents(self.plan, self.sizes)
-        scores, objective = self.candidate.scores, self.data.objective(self.wanted)
-        tuning = TuningScores.of(scores, objective)
-        matrix = self.data.matrix(self.candidate.predictions)
-        sizes = planning_sizes(self.plan, objective, self.sizes)
-        expected = expect_certificate(self.plan, tuning, matrix, sizes, self.confidence, delta)
-        if expected.probability >= nearest_below:
+        tuning = TuningScores.of(self.scores, self.objective)
+        sizes = planning_sizes(self.plan, self.objective, self.sizes)
+        expected = expect_certificate(self.plan, tuning, self.matrix, sizes, self.confidence, delta)
+        if expected.useful >= IMPROBABLE:
             return expected
-        nearest = find_nearest(self.plan.preference, scores, objective, sizes, delta)
-        return replace(expected, nearest=None if nearest is None else str(nearest))
+        return replace(expected, nearest=self.find_nearest(delta))
 
-    def check(self, delta: float) -> ExpectedCertificate:
-        """Return the expected certificate, or raise an error if there can be none.
+    def find_nearest(self, delta: float, looser: bool = False) -> str | None:
+        """Return the nearest preference that is probable, as :func:`find_nearest` does."""
+        sizes = planning_sizes(self.plan, self.objective, self.sizes)
+        nearest = find_nearest(
+            self.plan.preference, self.scores, self.objective, sizes, delta, looser
+        )
+        return None if nearest is None else str(nearest)
+
+    def check(self, delta: float, anyway: bool) -> ExpectedCertificate:
+        """Return the expected certificate, or raise an error if there is probably none.
+
+        Parameters
+        ----------
+        delta : float
+            The error probability that the certificate may use.
+        anyway : bool
+            Whether an improbable certificate is no error.
 
         Raises
         ------
@@ -366,22 +382,39 @@ class Prospect:
         """
         _check_contents(self.plan, self.sizes)
         check_sizes(self.plan, self.sizes, delta)
-        expected = self.expect(delta, nearest_below=1e-9)
-        if expected.probability > 0:
+        expected = self.expect(delta)
+        if anyway or expected.useful >= IMPROBABLE:
             return expected
-        nearest = expected.nearest
-        offer = "" if nearest is None else f" The nearest limits that can be: '{nearest}'."
-        raise GuaranteeError(
-            f"'{self.plan.preference.limits}' cannot be guaranteed at confidence {1 - delta:.10g} "
-            f"on the {self.sizes.sum():,} samples of the certification set: if they are like the "
-            f"tuning set, their rates will not support it.{offer} The certification set was not "
-            "used.",
-            code="not_supported",
+        limits, nearest = self.plan.preference.limits, expected.nearest
+        problem = (
+            f"'{limits}' would be certified at confidence {1 - delta:.10g} with a probability of "
+            f"{expected.probability:.0%} only"
+        )
+        if expected.probability >= IMPROBABLE:
+            found = [cell for cell in expected.cells if cell.true == cell.predicted]
+            worst = min(found, key=lambda cell: cell.rate or 0.0)
+            problem = problem.removesuffix(" only") + (
+                ", but the model would probably be useless: it would predict "
+                f"{name_class(worst.true)} for {worst.rate:.1%} of {name_class(worst.true)}"
+            )
+        problem += (
+            f", if the {self.sizes.sum():,} samples of the certification set are like the tuning "
+            "set. They were not used."
+        )
+        if nearest is not None:
+            problem += f" The nearest limits that are probably certified: '{nearest}'."
+        error = GuaranteeError(
+            f"{problem} To certify anyway, pass anyway=True.",
+            code="improbable",
             bounds=[str(bound) for bound in self.plan.preference.bounds],
             confidence=1 - delta,
             n=int(self.sizes.sum()),
+            probability=expected.probability,
+            useful=expected.useful,
             nearest=nearest,
         )
+        error.summary = problem
+        raise error
 
 
 def renew_certificate(
@@ -550,6 +583,7 @@ def certify(
     confidence: float,
     use: Callable[[str], AbstractContextManager[Grant]] | None = None,
     part: Callable[[str], float] | None = None,
+    anyway: bool = False,
 ) -> Certified:
     """Certify a candidate: set its decision on the certification set.
 
@@ -572,12 +606,14 @@ def certify(
     part : callable, optional
         Called with the name of the request before `use` is. It returns the error probability that
         the certificate will be able to use; by default the whole.
+    anyway : bool, default=False
+        Whether to use the certification set also if a useful model is probably not certified.
     """
     X, codes = certification_set.X.X, certification_set.codes
     prospect = Prospect.of(wanted, candidate, data, codes, confidence)
     plan, scores = prospect.plan, candidate.scorer.score_encoded(X)
     name = name_request(plan, scores, codes, confidence)
-    expected = prospect.check(1 - confidence if part is None else part(name))
+    expected = prospect.check(1 - confidence if part is None else part(name), anyway)
     with nullcontext(Grant(1 - confidence)) if use is None else use(name) as grant:
         decision, certificate = issue_certificate(
             plan,
@@ -594,6 +630,9 @@ def certify(
             start=start.decision.predict(start.scorer.score_encoded(X)),
             expected=expected,
         )
+        if certificate.useless and expected.nearest is None:
+            nearest = prospect.find_nearest(grant.part, looser=True)
+            certificate = replace(certificate, expected=replace(expected, nearest=nearest))
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     used = data.used.with_rows(certification_set.rows)
     return Certified(scorer, decision, plan, certificate, used)

@@ -31,6 +31,7 @@ from margrave.confusion import Confusion, Goal, Preference, PreferenceError, par
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
 from margrave.steer._acceptance import Acceptances, Accepted
 from margrave.steer._alternatives import Alternative, find_alternatives
+from margrave.steer._certificate import warn_if_useless
 from margrave.steer._certify import check_confidence
 from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._files import Saved
@@ -1168,6 +1169,7 @@ class Dialog(Saved):
         *,
         confidence: float = 0.95,
         reserve: bool = False,
+        anyway: bool = False,
     ) -> SteeredClassifier:
         """Certify the model of the current step, and return it.
 
@@ -1192,18 +1194,29 @@ class Dialog(Saved):
         reserve : bool, default=False
             Whether to use only half of the error probability (delta) that is left, so that another
             model can be accepted on the same certification set later.
+        anyway : bool, default=False
+            Whether to certify also if :meth:`expected_certificate` says that the probability of a
+            certificate for a useful model is below 0.5. By default this is an error, and the
+            certification set is not used.
 
         Returns
         -------
         SteeredClassifier
-            The model, with its ``certificate_``.
+            The model, with its ``certificate_``. If :attr:`Certificate.useless` is not empty, it is
+            certified, but not worth using.
 
         Raises
         ------
         GuaranteeError
             If there is no preference yet; if the certification set is missing, too small (the
-            message says how many samples are needed) or used up; or if the guarantee does not hold
-            on it. If the tuning set shows that the guarantee is impossible, nothing is used up.
+            message says how many samples are needed) or used up; if a useful model is probably not
+            certified; or if the guarantee does not hold on the certification set, which only then
+            is used up.
+
+        Warns
+        -----
+        UselessWarning
+            If the model is certified, but useless.
 
         Examples
         --------
@@ -1226,9 +1239,11 @@ class Dialog(Saved):
             y_certify,
             confidence,
             reserve,
+            anyway,
         )
         if self._path is not None:
             self.save(self._path)
+        warn_if_useless(model.certificate_, "Dialog.accept")
         return model
 
     def expected_certificate(
@@ -1277,7 +1292,9 @@ class Dialog(Saved):
             self.reply, self._data, X_certify, y_certify, float(confidence), reserve
         )
 
-    def check_accept(self, *, confidence: float = 0.95, reserve: bool = False) -> None:
+    def check_accept(
+        self, *, confidence: float = 0.95, reserve: bool = False, anyway: bool = False
+    ) -> None:
         """Check whether :meth:`accept` can succeed, without using the certification set.
 
         This counts only the samples of each class in the certification set that
@@ -1286,7 +1303,7 @@ class Dialog(Saved):
 
         Parameters
         ----------
-        confidence, reserve
+        confidence, reserve, anyway
             As in :meth:`accept`.
 
         Raises
@@ -1308,7 +1325,9 @@ class Dialog(Saved):
         too_few_samples
         """
         check_confidence(confidence, "Dialog.check_accept")
-        self._acceptances.check(self.reply, self.position, self._data, float(confidence), reserve)
+        self._acceptances.check(
+            self.reply, self.position, self._data, float(confidence), reserve, anyway
+        )
 
     def autosave(self, path: str | Path) -> None:
         """Save the dialog to a file now, and again after each step.

@@ -11,18 +11,36 @@ import numpy as np
 
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import name_class
-from margrave._typing import Floats, Ints
+from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Bound, Confusion, Objective, Preference
-from margrave.steer._order_statistic import forbids_rejecting, supported_rate
-from margrave.steer._plan import Plan, TuningScores, make_plan, simulate
+from margrave.steer._order_statistic import forbids_rejecting, is_trivial, supported_rate
+from margrave.steer._plan import Outcomes, Plan, TuningScores, make_plan, simulate
 from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
 # The range that is stated for a rate, and the probability that a nearest preference has at least.
 _RANGE = (5, 95)
 _LIKELY = 0.9
+IMPROBABLE = 0.5
 # The factors by which limits are loosened in search of a preference that can be certified.
 _FACTORS = tuple(1.1**step for step in range(48))
 _DIGITS = 6
+
+
+def beats_guessing(counts: Floats) -> Flags:
+    """Return of each class whether its samples are predicted as it more often than others are.
+
+    If not, a random guess that predicts the class as often finds at least as many of its samples.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (..., k, k + 1)
+        Confusion matrices.
+    """
+    k, sizes = counts.shape[-2], counts.sum(axis=-1)
+    right = np.diagonal(counts, axis1=-2, axis2=-1)
+    wrong = counts[..., :k].sum(axis=-2) - right
+    others = sizes.sum(axis=-1, keepdims=True) - sizes
+    return np.asarray(right * others > wrong * sizes)
 
 
 @dataclass(frozen=True)
@@ -56,6 +74,10 @@ class ExpectedCell:
     rate: float | None
     low: float | None
     high: float | None
+
+    def excludes(self, rate: float) -> bool:
+        """Whether a measured rate is outside of the 90 % range."""
+        return self.low is not None and self.high is not None and not self.low <= rate <= self.high
 
 
 @dataclass(frozen=True)
@@ -113,13 +135,16 @@ class ExpectedCertificate:
         How the decision will be set: "order statistics" or "tested path".
     probability : float
         The probability that the preference is certified.
+    useful : float
+        The probability that it is certified, and that the model predicts each class better than a
+        guess, as :attr:`Certificate.useless` has it.
     bounds : tuple of ExpectedBound
         The rate of each bound.
     cells : tuple of ExpectedCell
         The rates of all cells of the confusion matrix, within each true class.
     nearest : str or None
-        If the probability is below 0.5, the preference with the same bounds and the nearest limits
-        that is certified with a probability of at least 0.9; None if there is none.
+        If `useful` is below 0.5, the preference with the same bounds and the nearest limits for
+        which it is at least 0.9; None if there is none.
 
     Examples
     --------
@@ -141,6 +166,7 @@ class ExpectedCertificate:
     delta: float
     route: str
     probability: float
+    useful: float
     bounds: tuple[ExpectedBound, ...]
     cells: tuple[ExpectedCell, ...]
     nearest: str | None = None
@@ -161,6 +187,7 @@ class ExpectedCertificate:
             "delta": self.delta,
             "route": self.route,
             "probability": self.probability,
+            "useful": self.useful,
             "bounds": [json_ready(asdict(bound)) for bound in self.bounds],
             "cells": [json_ready(asdict(cell)) for cell in self.cells],
             "nearest": self.nearest,
@@ -168,8 +195,10 @@ class ExpectedCertificate:
 
     def __str__(self) -> str:
         lines = [f"Probability that '{self.preference}' is certified: {self.probability:.0%}."]
+        if self.useful < self.probability:
+            lines.append(f"Probability that the model is then also useful: {self.useful:.0%}.")
         if self.nearest is not None:
-            lines.append(f"The nearest limits that can be certified: '{self.nearest}'.")
+            lines.append(f"The nearest limits that are probably certified: '{self.nearest}'.")
         rows = [("rate", "tuning set", "expected", "90% range"), *self._rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for name, *numbers in rows:
@@ -245,9 +274,15 @@ def expect_certificate(
         delta=float(delta),
         route=plan.route,
         probability=float(certified.mean()),
+        useful=float(_are_useful(outcomes).mean()),
         bounds=tuple(bounds),
         cells=tuple(cells),
     )
+
+
+def _are_useful(outcomes: Outcomes) -> Flags:
+    """Return which simulated certification sets are certified with a useful model."""
+    return outcomes.certified & beats_guessing(outcomes.matrices).all(axis=1)
 
 
 def _summarize(rates: Floats) -> tuple[float | None, float | None, float | None]:
@@ -260,14 +295,21 @@ def _summarize(rates: Floats) -> tuple[float | None, float | None, float | None]
 
 
 def find_nearest(
-    preference: Preference, scores: Floats, objective: Objective, sizes: Ints, delta: float
+    preference: Preference,
+    scores: Floats,
+    objective: Objective,
+    sizes: Ints,
+    delta: float,
+    looser: bool = False,
 ) -> Preference | None:
-    """Loosen all limits by the smallest factor with which they are certified, as far as expected.
+    """Loosen all limits by the smallest factor with which a useful model is probably certified.
+
+    None if a limit would then allow everything.
 
     Parameters
     ----------
     preference : Preference
-        The preference that cannot be certified, in rates.
+        The preference that is not, in rates.
     scores : ndarray
         Scores of the tuning set.
     objective : Objective
@@ -276,21 +318,29 @@ def find_nearest(
         Class sizes of the certification set.
     delta : float
         The error probability that the certificate may use.
+    looser : bool, default=False
+        Whether the preference itself, with the least limits that are supported, is too strict.
     """
     tuning = TuningScores.of(scores, objective)
     matrix = objective.matrix(objective.codes)
-    too_strict, enough, found = -1, len(_FACTORS), None
+    too_strict, enough, found = 0 if looser else -1, len(_FACTORS), None
     while enough - too_strict > 1:
         middle = (too_strict + enough) // 2
-        looser = _loosen(preference, _FACTORS[middle], matrix, sizes, delta)
-        wanted = replace(objective, preference=looser)
-        best = best_rejecting_decision if looser.allows_rejecting else best_decision
-        plan = make_plan(looser, best(wanted, scores), scores, wanted, sizes, delta, tuning)
-        if simulate(plan, tuning, sizes, delta).certified.mean() >= _LIKELY:
-            enough, found = middle, looser
+        tried = _loosen(preference, _FACTORS[middle], matrix, sizes, delta)
+        wanted = replace(objective, preference=tried)
+        best = best_rejecting_decision if tried.allows_rejecting else best_decision
+        plan = make_plan(tried, best(wanted, scores), scores, wanted, sizes, delta, tuning)
+        if _are_useful(simulate(plan, tuning, sizes, delta)).mean() >= _LIKELY:
+            enough, found = middle, tried
         else:
             too_strict = middle
+    if found is None or _count_trivial(found) > _count_trivial(preference):
+        return None
     return found
+
+
+def _count_trivial(preference: Preference) -> int:
+    return sum(is_trivial(float(bound.limit), bound.at_most) for bound in preference.bounds)
 
 
 def _loosen(

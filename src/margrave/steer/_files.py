@@ -31,7 +31,7 @@ from margrave._messages import missing_extra
 
 T = TypeVar("T")
 
-_FORMAT = 7  # files of format 1 do not name it
+_FORMAT = 8  # files of format 1 do not name it
 _STAMP = "_margrave"
 
 # Parts of scikit-learn models that skops does not trust by default and that hold arrays only; and

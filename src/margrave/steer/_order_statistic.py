@@ -135,13 +135,15 @@ class GuaranteeError(MargraveError):
         "no_preference", "no_certification_set", "used_up" or "confidence" (the ledger allows no
         such certificate), "used_samples" (the samples were used before), "many_copies" (that the
         user has to decide about), "too_few_samples", "trivial" (every model meets the limits),
-        "conflict" (the limits cannot be guaranteed together) or "not_supported" (the rates of the
-        certification set do not support the guarantee).
+        "improbable" (a useful model is probably not certified), "conflict" (the limits cannot be
+        guaranteed together) or "not_supported" (the rates of the certification set do not support
+        the guarantee).
     fields : dict
         The values that the message mentions; for "too_few_samples" the bound, the confidence, the
         number of samples ``n``, the number ``needed`` (None if no number is enough) and the
-        smallest limit that is ``supported``, as a fraction; if a use was recorded in a ledger, its
-        ``use_number`` there.
+        smallest limit that is ``supported``, as a fraction; for "improbable" the ``probability`` of
+        a certificate, that of one for a ``useful`` model, and the ``nearest`` limits that are
+        probable; if a use was recorded in a ledger, its ``use_number`` there.
     used_up : bool
         Whether the scores of the certification set were used. If True, the ledger of a dialog
         counts this test as a certificate.

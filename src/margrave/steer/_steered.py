@@ -27,7 +27,7 @@ from margrave._validation import check_columns, check_samples, is_number
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Preference
 from margrave.martingale import NotMetWarning
-from margrave.steer._certificate import Certificate, Check, check_guarantees
+from margrave.steer._certificate import Certificate, Check, check_guarantees, warn_if_useless
 from margrave.steer._certify import (
     Certified,
     Plan,
@@ -287,6 +287,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         -----
         NotMetWarning
             If no candidate meets the preference on the tuning set. The nearest one is used.
+        UselessWarning
+            If the model is certified, but useless (:attr:`Certificate.useless`).
         """
         fitted, tuning = self._steer(X, y)
         adopt_fit(self, fitted, tuning)
@@ -330,6 +332,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             data,
             start.certify,
             confidence=self.confidence,
+            anyway=True,
         )
         return certified_model(certified), tuning
 
@@ -515,6 +518,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             If `reserve` is true without a ledger.
         ValueError
             If the model has no certificate.
+
+        Warns
+        -----
+        UselessWarning
+            If the new model is certified, but useless (:attr:`Certificate.useless`).
         """
         owner = "SteeredClassifier.recertify"
         if reserve and ledger is None:
@@ -687,6 +695,7 @@ def adopt_fit(
             NotMetWarning,
             stacklevel=stacklevel,
         )
+    warn_if_useless(fitted.certificate_, "SteeredClassifier", stacklevel + 1)
 
 
 def check_certified(model: SteeredClassifier, owner: str) -> tuple[Certificate, Plan]:
@@ -763,6 +772,7 @@ def recertify_scores(
     if use is not None:
         use = partial(use, preference=certificate.requested, delta=1 - level)
     decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner, use)
+    warn_if_useless(new, owner, 4)
     params = model.get_params(deep=False)
     return make_model(model.scorer_, decision, plan, new, used, **params)
 

@@ -1,7 +1,8 @@
 """The command ``margrave``: parses the arguments and calls the library.
 
 Exit codes: 0 success; 2 bad input, reported in one line; 3 a preference that is not met or cannot
-be guaranteed; 4 a guarantee that no longer holds (`margrave check`); 130 interrupted.
+be guaranteed; 4 a guarantee that no longer holds (`margrave check`); 5 a certified model that is
+useless; 130 interrupted.
 
 Each command imports what it needs when it runs, so that the others, and `--help`, start at once.
 """
@@ -174,6 +175,7 @@ def steer(options: Namespace, command: str) -> int:
             on_reply=bars.reply,
             ledger=ledger,
             reserve=options.reserve,
+            anyway=options.anyway,
         )
     if outcome.model is not None:
         outcome.model.save(options.out)
@@ -243,18 +245,13 @@ def _print_result(outcome: Outcome, options: Namespace, ledger: Path | None) -> 
         from margrave.app.terminal import Printer, print_outcome
 
         printer = Printer()
-        print_outcome(printer, outcome)
-        for kind, path in paths.items():
-            if path is not None:
-                printer.text(f"The {kind} was written to {path}.")
+        print_outcome(printer, outcome, paths, verbose=options.verbose)
         if ledger is not None:
             printer.text(f"{ledger} records which certification rows are used up.")
-        if model is None:
-            older = f" {options.out} is from an earlier run." if options.out.exists() else ""
-            printer.text(f"No model was written.{older}")
-        else:
-            usage = f"margrave predict {shlex.quote(str(model))} NEW.csv --out predictions.csv"
-            printer.text(f"To use it: {usage}")
+        if model is None and options.out.exists():
+            printer.text(f"{options.out} is from an earlier run.")
+        if outcome.refusal is not None and outcome.refusal.code == "improbable":
+            printer.text("To certify anyway, add --anyway: this uses the certification rows up.")
     if outcome.exit_code and (options.quiet or options.json):
         sys.stderr.write(f"margrave: {replace_control(outcome.describe())}\n")
 

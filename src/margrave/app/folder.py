@@ -194,12 +194,13 @@ def run_folder(
     parts = SplitSizes(
         roles["train"], roles["tune"], roles["certify"], tuned.n_copies, certify_by_class=certified
     )
+    certificate = None if model is None else model.certificate_
     return Outcome(
         samples,
         tuple(replies),
         replies[-1],
         parts,
-        int(draw.sizes.sum()),
+        dict(zip(draw.classes.tolist(), draw.sizes.tolist(), strict=True)),
         tuned.scorer.committee.encoder,
         f"{parts.train:,} rows to train the members, in memory\n"
         f"{parts.tune:,} other rows to set the threshold\n"
@@ -207,4 +208,7 @@ def run_folder(
         confidence,
         model,
         refusal,
+        expected=None
+        if model is None or model.certificate_ is None
+        else model.certificate_.expected,
     )

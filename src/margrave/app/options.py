@@ -84,6 +84,11 @@ def _steer(parser: _Parser) -> None:
         "model on the same rows."
     )
     parser.add_argument("--reserve", action="store_true", help=text)
+    text = (
+        "Use the certification rows up also if the limits are probably not certified, or only with "
+        "a useless model; by default the command then stops."
+    )
+    parser.add_argument("--anyway", action="store_true", help=text)
     text = "The column with the groups: rows of one group stay together in the split."
     parser.add("--group", "COLUMN", text)
     text = (
@@ -112,6 +117,8 @@ def _steer(parser: _Parser) -> None:
     text = "The file for the dialog, to continue it in Python with Dialog.load."
     parser.add("--dialog", "FILE", text, type=Path)
     _add_cluster(parser)
+    text = "Print also the column types, the split, all matrices and the certificate."
+    parser.add_argument("--verbose", action="store_true", help=text)
     parser.add_argument("--quiet", action="store_true", help="Print errors only.")
 
 

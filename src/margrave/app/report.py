@@ -49,12 +49,12 @@ def page(outcome: Outcome, command: str) -> str:
     model = outcome.model or outcome.dialog.model
     sections = [
         _header(outcome),
-        _section("How the rows were used", _roles(outcome)),
         _section("Confusion matrices", _matrices(outcome)),
-        _section("Steps", _steps(outcome)),
-        _section("Frontier", _plot(outcome, curves)),
         _section("Expected before certifying", _expected(outcome)),
+        _section("Frontier", _plot(outcome, curves)),
+        _section("Steps", _steps(outcome)),
         _section("Certificates", _certificates(outcome)),
+        _section("How the rows were used", _roles(outcome)),
         _section("Members", _members(outcome, model, curves)),
         _section("Limitations", _limitations()),
         _section("How to reproduce this report", _reproduction(outcome, command)),
@@ -103,25 +103,26 @@ def _header(outcome: Outcome) -> str:
         f"{_text(samples.table.name)} &middot; {len(samples.y):,} rows &middot; "
         f"column <b>{_text(samples.target)}</b>{positive}"
     )
-    certificate = None if outcome.model is None else outcome.model.certificate_
+    certificate, lines = outcome.certificate, list(outcome.verdict)
+    state = "useless" if outcome.useless else "met" if outcome.met else "short"
     if certificate is None:
         title, details, state = "No guarantee.", "", "refused"
     else:
+        del lines[: 0 if outcome.useless else 1]  # the title has the guarantees
         sentences = [_text(guarantee.sentence) for guarantee in certificate.guarantees]
         title = "<br>".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
+        if outcome.useless:
+            title = "Certified, but useless."
         details = (
-            f"{certificate.meaning}. The certification set has "
+            f"{certificate.meaning}: {'; '.join(sentences)}. The certification set has "
             f"{format_count(certificate.confusion.n, 'row')}. Goal within these "
             f"limits: {_text(certificate.goal)}. Issued {certificate.issued}."
         )
         details += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
-        state = "met" if outcome.met else "short"
-    verdict = (
-        f'<p class="verdict {state}">{_text(outcome.describe())}</p>' if state != "met" else ""
-    )
+    verdict = "<br>".join(map(_text, lines))
     return (
         f'<header>\n<p class="about">Margrave &middot; {about}</p>\n<h1>{title}</h1>\n'
-        f'<p class="small">{details}</p>\n{verdict}</header>'
+        f'<p class="verdict {state}">{verdict}</p>\n<p class="small">{details}</p>\n</header>'
     )
 
 

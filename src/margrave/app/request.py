@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from margrave.app.samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError, parse_goal
 from margrave.steer import (
+    Certificate,
     Dialog,
     ExpectedBound,
     ExpectedCell,
@@ -25,16 +27,19 @@ from margrave.steer import (
     Reply,
     SplitSizes,
     SteeredClassifier,
+    UselessWarning,
     check_confidence,
     describe_support,
     get_strategies,
 )
 
 T = TypeVar("T")
-MET, NOT_MET = 0, 3
+MET, NOT_MET, USELESS = 0, 3, 5
 LEDGER = "certification.json"
 """The file beside the models of a folder that records which certification data are used up."""
 _SIZES = ("train", "tune", "certify", "unused", "copies", "near_copies")
+_AMONG = 1000
+"""The number of new rows in the description of a model's errors."""
 UNUSED = "copies of rows in the certification set, or more rows of its groups"
 
 
@@ -52,8 +57,8 @@ class Outcome:
         The current reply.
     sizes : SplitSizes
         The number of rows in each set.
-    n_rows : int
-        The number of rows.
+    class_sizes : dict
+        The number of rows of each class.
     encoder : TableEncoder
         Knows the type of each column.
     split : str
@@ -74,7 +79,7 @@ class Outcome:
     history: tuple[Reply, ...]
     reply: Reply
     sizes: SplitSizes
-    n_rows: int
+    class_sizes: dict[Any, int]
     encoder: Any
     split: str
     confidence: float
@@ -94,12 +99,13 @@ class Outcome:
         expected: ExpectedCertificate | None = None,
     ) -> Outcome:
         """Make the outcome of a dialog on samples."""
+        classes, counts = np.unique(samples.y, return_counts=True)
         return cls(
             samples,
             dialog.history,
             dialog.reply,
             dialog.sizes,
-            len(samples.y),
+            dict(zip(classes.tolist(), counts.tolist(), strict=True)),
             dialog.model.scorer_.committee.encoder,
             "\n".join(
                 [
@@ -113,6 +119,21 @@ class Outcome:
             dialog,
             expected,
         )
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(self.class_sizes.values())
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate, if the model is certified."""
+        return None if self.model is None else self.model.certificate_
+
+    @property
+    def useless(self) -> tuple[str, ...]:
+        """Why the certified model is useless; empty if it is not, or if there is none."""
+        return () if self.certificate is None else self.certificate.useless
 
     @property
     def tunes_apart(self) -> bool:
@@ -139,27 +160,59 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0 if the preference is met and certified, else 3."""
+        """The exit code of the command: 0 for a useful certified model that meets its limits."""
+        if self.useless:
+            return USELESS
         return MET if self.met and self.model is not None else NOT_MET
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What is guaranteed and what it costs, or why nothing is; a line for each."""
+        if self.certificate is None:
+            return (f"Not certified: {self._refused}", *self._shortfall)
+        if self.useless:
+            offer = []
+            if self.expected is not None and self.expected.nearest is not None:
+                offer = [
+                    "The nearest limits that probably give a useful model: "
+                    f"'{self.expected.nearest}'. To certify them, use new labelled rows."
+                ]
+            headline = f"Certified, but useless: {'; '.join(self.useless)}."
+            return (headline, self.describe_errors(), *offer, *self._shortfall)
+        sentences = "; ".join(one.sentence for one in self.certificate.guarantees)
+        headline = f"Guaranteed at confidence {self.certificate.confidence:.10g}: {sentences}."
+        return (headline, self.describe_errors(), *self._shortfall)
+
+    @property
+    def _refused(self) -> str:
+        if self.refusal is None:
+            return "the model was not accepted."
+        return self.refusal.summary
+
+    @property
+    def _shortfall(self) -> list[str]:
+        """Say by how much the limits are missed on the tuning set, if they are."""
+        if self.met:
+            return []
+        short = format_count(self.reply.shortfall, "sample")
+        return [
+            f"The limits are not met on the tuning set: the nearest is {short} short; "
+            f"'{self.reply.binding}' is the limiting constraint."
+        ]
+
+    def describe_errors(self) -> str:
+        """Describe the errors of the certified model among new rows; "" without a certificate."""
+        if self.certificate is None:
+            return ""
+        among = {label: _AMONG * n / self.n_rows for label, n in self.class_sizes.items()}
+        return (
+            f"Of {_AMONG:,} new rows, in the proportions of this table: "
+            f"{self.certificate.describe_errors(among)}."
+        )
 
     def describe(self) -> str:
         """Describe the outcome in one or two sentences."""
-        if self.met:
-            if self.model is not None:
-                return "Met on the tuning set, and certified."
-            if self.refusal is not None:
-                return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
-            return "Met on the tuning set, but not certified: the model was not accepted."
-        shortfall = (
-            f"Not met on the tuning set: the nearest is "
-            f"{format_count(self.reply.shortfall, 'sample')} short; '{self.reply.binding}' is the "
-            "limiting constraint."
-        )
-        if self.model is not None:
-            return f"{shortfall} A model with a guarantee for new samples was certified anyway."
-        if self.refusal is not None:
-            return f"{shortfall} It cannot be guaranteed either: {self.refusal}"
-        return shortfall
+        return " ".join(self.verdict)
 
     def describe_expected(self) -> str:
         """Describe in a sentence how probable the certificate was, and the rates expected of it.
@@ -182,17 +235,19 @@ class Outcome:
         line = f"{line}: {', '.join(parts)}." if parts else f"{line}."
         if expected.nearest is None:
             return line
-        return f"{line} The nearest limits that can be certified: '{expected.nearest}'."
+        return f"{line} The nearest limits that are probably certified: '{expected.nearest}'."
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the outcome to plain data that JSON can hold."""
-        certificate = None if self.model is None else self.model.certificate_
+        certificate = self.certificate
         sizes, replies, start = self.sizes, self.history[1:], self.start.after
         return {
             "exit_code": self.exit_code,
             "met": self.met,
             "certified": certificate is not None,
+            "useless": list(self.useless),
             "verdict": self.describe(),
+            "errors": self.describe_errors() or None,
             "refusal": None if self.refusal is None else str(self.refusal),
             "data": self.samples.table.name,
             "target": self.samples.target,
@@ -291,6 +346,7 @@ def run_request(
     path: Path | None,
     ledger: Path,
     reserve: bool = False,
+    anyway: bool = False,
 ) -> Outcome:
     """Train a committee, steer it to the preferences one after the other, and certify it.
 
@@ -314,7 +370,7 @@ def run_request(
         The file that the dialog is written to after every step.
     ledger : Path
         The file of the :class:`FileLedger`.
-    reserve : bool
+    reserve, anyway : bool
         As in :meth:`Dialog.accept`.
     """
     # What is wrong is refused before minutes of training.
@@ -346,7 +402,9 @@ def run_request(
         dialog.prefer(want, keep=True, strategies=strategies, callback=partial(on_reply, str(want)))
     expected = expect(dialog, confidence, reserve)
     try:
-        model = dialog.accept(confidence=confidence, reserve=reserve)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UselessWarning)  # the outcome says so
+            model = dialog.accept(confidence=confidence, reserve=reserve, anyway=anyway)
     except GuaranteeError as error:
         return Outcome.of(samples, dialog, confidence, refusal=error, expected=expected)
     if model.certificate_ is not None:  # the same as before, also if it was certified earlier

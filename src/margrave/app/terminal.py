@@ -22,13 +22,18 @@ except ModuleNotFoundError as error:
     raise ImportError(message) from error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from margrave.app.request import Outcome, Planned
     from margrave.app.samples import Samples
     from margrave.committee import Progress as Training
+    from margrave.confusion import Confusion
     from margrave.steer import Reply
 
 
 _BAR_WIDTH = 12
+_NOTES = 3  # of a certificate, in the short output
 
 
 class Printer:
@@ -91,10 +96,79 @@ class Bars(Progress):
         self.update(self.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
 
 
-def print_outcome(printer: Printer, outcome: Outcome) -> None:
-    """Print the outcome of a request: columns, split, matrices, replies and certificate."""
+def print_outcome(
+    printer: Printer, outcome: Outcome, files: Mapping[str, Path | None], *, verbose: bool = False
+) -> None:
+    """Print the outcome of a request: the verdict and the files first, then how it came about.
+
+    Parameters
+    ----------
+    printer : Printer
+        Prints to the terminal.
+    outcome : Outcome
+        The outcome.
+    files : mapping of str to Path or None
+        The files that were written, by what they hold; "model" is one of them.
+    verbose : bool, default=False
+        Whether to print the column types, the split, all matrices and the certificate in full.
+    """
+    style = "bold green" if outcome.exit_code == 0 else "bold red"
+    headline, *others = outcome.verdict
+    printer.text(headline, "bold yellow" if outcome.useless else style)
+    for line in others:
+        printer.text(line, "bold")
+    model = files["model"]
+    if model is None:
+        printer.text("No model was written.")
+    else:
+        usage = f"margrave predict {shlex.quote(str(model))} NEW.csv --out predictions.csv"
+        printer.text(f"The model was written to {model}. To use it: {usage}")
+    printer.text("")
     matrix = outcome.start.after
     _print_table(printer, outcome.samples, matrix.classes, matrix.positive, outcome.n_rows)
+    if verbose:
+        _print_details(printer, outcome)
+    else:
+        _print_summary(printer, outcome)
+    for kind, path in files.items():
+        if path is not None and kind != "model":
+            printer.text(f"The {kind} was written to {path}.")
+
+
+def _print_summary(printer: Printer, outcome: Outcome) -> None:
+    """Print in a few lines the split, the replies, what was expected, and what was measured."""
+    sizes, certificate = outcome.sizes, outcome.certificate
+    unused = f", {sizes.unused:,} not used" if sizes.unused else ""
+    printer.text(f"Rows: {sizes.tune:,} to tune, {sizes.certify:,} to certify{unused}.")
+    for reply in outcome.history[1:]:
+        printer.text(str(reply).splitlines()[0], "" if reply.met else "yellow")
+        for warning in reply.warnings:
+            printer.text(f"Warning: {warning}")
+        for alternative in reply.alternatives:
+            printer.text(str(alternative), indent=2)
+    if outcome.expected is not None:
+        printer.text(f"Expected before: {outcome.describe_expected()}")
+    if certificate is not None:
+        printer.section("Measured on the certification set", _shorten(certificate.confusion))
+        notes = certificate.notes
+        for note in notes[:_NOTES]:
+            printer.text(f"Note: {note}")
+        if len(notes) > _NOTES:
+            printer.text(f"{len(notes) - _NOTES} more notes: --verbose prints them.")
+    printer.text("--verbose prints the split, all matrices and the certificate in full.")
+
+
+def _shorten(matrix: Confusion) -> str:
+    """Write a matrix, without the column of rejected samples if it is empty."""
+    text = str(matrix)
+    if matrix.n_rejected:
+        return text
+    return "\n".join(line[: -len("  rejected")] for line in text.splitlines())
+
+
+def _print_details(printer: Printer, outcome: Outcome) -> None:
+    """Print the column types, the split, all matrices and the certificate."""
+    matrix = outcome.start.after
     printer.section("Column types", outcome.encoder.describe())
     printer.section("Split", outcome.split)
     printer.section(f"Start, on {matrix.n:,} samples of the tuning set:", str(matrix))
@@ -107,10 +181,9 @@ def print_outcome(printer: Printer, outcome: Outcome) -> None:
             printer.text("Stopped before all strategies were tried: the best so far.", indent=2)
     if outcome.expected is not None:
         printer.section("Expected before certifying", outcome.describe_expected())
-    if outcome.model is not None:
-        printer.section("Certificate", str(outcome.model.certificate_))
+    if outcome.certificate is not None:
+        printer.section("Certificate", str(outcome.certificate))
     printer.text("")
-    printer.text(outcome.describe(), "bold green" if outcome.exit_code == 0 else "bold red")
 
 
 def print_plan(printer: Printer, planned: Planned) -> None:

@@ -435,7 +435,7 @@ class Certificate:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Notes for a reader of the certificate."""
-        remarks = [f"the classifier is useless: {reason}." for reason in self.useless]
+        remarks = []
         if self.requested != self.preference:
             remarks.append(
                 f"'{self.requested}' is a count in the tuning set; its rate is guaranteed."
@@ -505,7 +505,8 @@ class Certificate:
         }
 
     def __str__(self) -> str:
-        lines = [
+        lines = [f"Certified, but useless: {reason}." for reason in self.useless]
+        lines += [
             f"{self.meaning}:",
             *(f"  {guarantee}" for guarantee in self.guarantees),
             f"Goal within these limits: {self.goal}.",

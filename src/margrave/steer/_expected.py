@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import name_class
@@ -26,7 +27,7 @@ _FACTORS = tuple(1.1**step for step in range(48))
 _DIGITS = 6
 
 
-def beats_guessing(counts: Floats) -> Flags:
+def beats_guessing(counts: NDArray[Any]) -> Flags:
     """Return of each class whether its samples are predicted as it more often than others are.
 
     If not, a random guess that predicts the class as often finds at least as many of its samples.

@@ -87,15 +87,20 @@ def _code(text: Any) -> str:
 
 def model_card(model: Any) -> str:
     """Make the model card of a fitted SteeredClassifier."""
-    parts = ["# Model card", _describe_model(model)]
+    parts = ["# Model card"]
     certificate = model.certificate_
     if certificate is None:
         parts.append("## Guarantee\n\nNone: this model is not certified.")
     else:
         guarantees = "\n".join(f"- {_escape(guarantee)}" for guarantee in certificate.guarantees)
         notes = "".join(f"\n- {_escape(note)}" for note in certificate.remarks)
+        parts.append("## Guarantee")
+        if certificate.useless:
+            reasons = _escape("; ".join(certificate.useless))
+            parts.append(f"**Certified, but useless:** {reasons}.")
         parts.append(
-            f"## Guarantee\n\n{certificate.meaning}:\n\n{guarantees}\n\n"
+            f"{certificate.meaning}:\n\n{guarantees}\n\n"
+            f"Of 100 new samples of each class: {_escape(certificate.describe_errors())}. "
             f"Goal within these limits: {_escape(certificate.goal)}. Computed by "
             f"{certificate.route} on "
             f"the {certificate.confusion.n:,} samples of the certification set, which "
@@ -107,6 +112,7 @@ def model_card(model: Any) -> str:
             + _table(certificate.confusion, certificate.cells)
         )
         parts.append("## Measured on the tuning set\n\n" + _table(certificate.tuning))
+    parts.append(_describe_model(model))
     parts.append("## Limitations\n\n" + "\n".join(f"- {limit}" for limit in LIMITS))
     return "\n\n".join(parts) + "\n"
 

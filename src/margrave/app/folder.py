@@ -208,7 +208,5 @@ def run_folder(
         confidence,
         model,
         refusal,
-        expected=None
-        if model is None or model.certificate_ is None
-        else model.certificate_.expected,
+        expected=None if certificate is None else certificate.expected,
     )

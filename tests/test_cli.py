@@ -89,7 +89,7 @@ def test_what_steering_prints_and_writes(tmp_path):
     """The real command in a process of its own, with the default committee."""
     mail().to_csv(tmp_path / "mail.csv", index=False)
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-W", "error", "-m", "margrave", *STEER],
+        [sys.executable, "-W", "error", "-m", "margrave", *STEER, "--verbose"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
@@ -246,6 +246,88 @@ def test_the_plan_and_the_expected_certificate_are_printed(run, ready, trained):
     report = Path("p.html").read_text()
     assert recall in report
     assert error in report
+
+
+def judge(seed=0, n_bad=295, n_good=90):
+    """The whole-number scores that a judge gives answers; those of both classes overlap."""
+    rng = np.random.default_rng(seed)
+    good = np.repeat([False, True], [n_bad, n_good])
+    score = np.clip(np.round(6 + 2 * good + rng.normal(scale=2, size=len(good))), 0, 10)
+    table = pd.DataFrame({"score": score, "answer": np.where(good, "good", "bad")})
+    return table.sample(frac=1, random_state=seed)
+
+
+JUDGE = ("steer", "judge.csv", "--target", "answer", "--positive", "good", "--out", "m.skops",
+         "--duplicates", "independent")  # fmt: skip
+
+
+def test_a_useless_model_is_no_success(run, quick):
+    judge().to_csv("judge.csv", index=False)
+    ask = (*JUDGE, "--limit", "fp <= 5%")
+    code, out, _ = run(*ask, "--json")
+    record = json.loads(out)
+    assert (code, record["certified"], record["ledger"]) == (3, False, None)
+    nearest = record["expected"]["nearest"]
+    code, out, _ = run(*ask)
+    assert code == 3
+    assert nearest in out.splitlines()[0]
+    assert "--anyway" in out
+    assert {path.name for path in Path().iterdir() if path.name[0] != "."} == {"judge.csv"}
+    code, out, _ = run(*ask, "--anyway", "--report", "p.html", "--json")
+    record = json.loads(out)
+    assert (code, record["exit_code"], record["certified"]) == (5, 5, True)
+    assert record["useless"] == record["certificate"]["useless"] != []
+    code, out, err = run(*ask, "--anyway")
+    assert (code, err) == (5, "")
+    assert record["useless"][0] in out.splitlines()[0]
+    assert record["useless"][0].replace("'", "&#x27;") in Path("p.html").read_text()
+    assert record["useless"][0] in run("card", "m.skops")[1]
+    assert Path("m.skops").exists()
+
+
+def test_what_is_suggested_instead_is_certified_and_useful(run, quick):
+    judge().to_csv("judge.csv", index=False)
+    nearest = json.loads(run(*JUDGE, "--limit", "fp <= 5%", "--json")[1])["expected"]["nearest"]
+    code, out, _ = run(*JUDGE, "--limit", nearest, "--json")
+    assert (code, json.loads(out)["useless"]) == (0, [])
+
+
+def test_an_improbable_guarantee_uses_up_nothing(run, quick):
+    mail(wrong=0.2).to_csv("mail.csv", index=False)
+    ask = ("steer", "mail.csv", *ASK[:2], *ASK[4:], "--limit", "fp <= 22%, fn <= 22%")
+    code, out, _ = run(*ask, "--json")
+    record = json.loads(out)
+    assert record["expected"]["useful"] < 0.5
+    assert (code, record["ledger"], record["model"]) == (3, None, None)
+    code, out, _ = run(*ask, "--anyway", "--json")
+    assert json.loads(out)["ledger"] is not None
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("data", "limit"),
+    [
+        ("spambase", "fp <= 2%"),
+        ("breast_wisconsin", "fn <= 5%"),
+        ("pima", "fn <= 30%"),
+        ("german", "fp <= 20%"),
+        ("segment", "errors <= 10%"),
+        ("iris", "errors <= 20%"),
+    ],
+)
+def test_the_verdict_comes_first_and_the_rest_is_short(run, data, limit):
+    out = run("steer", data, "--limit", limit, "--out", "m.skops")[1]
+    lines = out.splitlines()
+    assert len(lines) <= 25
+    record = json.loads(run("steer", data, "--limit", limit, "--out", "m.skops", "--json")[1])
+    assert record["certified"]
+    for guarantee in record["certificate"]["guarantees"]:
+        assert guarantee["sentence"] in lines[0]
+    assert lines[1] == record["errors"]
+    assert "m.skops" in lines[2]
+    more = run("steer", data, "--limit", limit, "--out", "m.skops", "--verbose")[1]
+    assert more.splitlines()[:3] == lines[:3]
+    assert len(more.splitlines()) > len(lines)
 
 
 PLAN = ("steer", "mail.csv", "--target", "spam", "--plan")

@@ -77,8 +77,13 @@ class ExpectedCell:
     high: float | None
 
     def excludes(self, rate: float) -> bool:
-        """Whether a measured rate is outside of the 90 % range."""
-        return self.low is not None and self.high is not None and not self.low <= rate <= self.high
+        """Whether a measured rate is outside of the 90 % range, by more than a tenth.
+
+        A limited rate is often a little above it, because the whole allowance is used.
+        """
+        if self.low is None or self.high is None:
+            return False
+        return not 0.9 * self.low <= rate <= 1.1 * self.high
 
 
 @dataclass(frozen=True)

@@ -552,7 +552,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         (n, n_features). A model of tables has one input of shape (n, 1) for each column, with the
         name of the column. A missing number is NaN. Categories are strings without spaces around
         them, whole numbers without decimals, and "" if missing. If a column has the name of an
-        output, "_" is appended to it.
+        output, "_" is appended to it. :func:`margrave.export.onnx_inputs` makes the inputs of a
+        table.
 
         The outputs are ``label``, as from :meth:`predict` (booleans are strings if the model may
         reject); ``score``, as from :meth:`decision_function`; and ``rejected``.

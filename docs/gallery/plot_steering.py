@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from margrave.datasets import load
-from margrave.steer import Dialog, FrontierDisplay
+from margrave.steer import Dialog
 
 X, y = load("spambase", return_X_y=True)
 X, X_new, y, y_new = train_test_split(
@@ -30,9 +30,7 @@ for preference in ("fp <= 2%", "fp <= 1%", "fn <= 3%"):
     dialog.prefer(preference)
 trajectory = [(reply.after.fp, reply.after.fn) for reply in dialog.history]
 _, ax = plt.subplots(figsize=(9, 6))
-FrontierDisplay(dialog.frontier()).plot(
-    ax=ax, trajectory=trajectory, parents=dialog.parents
-)
+display = dialog.frontier().plot(ax, trajectory=trajectory, parents=dialog.parents)
 plt.tight_layout()
 
 # %%
@@ -44,7 +42,7 @@ plt.tight_layout()
 # optimal.
 
 _, ax = plt.subplots(figsize=(9, 6))
-FrontierDisplay(dialog.frontier()).plot_winners(ax=ax)
+display.plot_winners(ax=ax)
 plt.tight_layout()
 
 # %%

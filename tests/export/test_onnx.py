@@ -35,7 +35,7 @@ from tests.needs import need_package
 import margrave
 from margrave import catalogue, datasets
 from margrave.committee import FittedMembers
-from margrave.export import ExportError, can_export
+from margrave.export import ExportError, can_export, onnx_inputs
 from margrave.export._graph import Graph, session
 from margrave.export._preprocessing import quantiles
 from margrave.fuse._log_odds import fit_log_odds
@@ -55,7 +55,6 @@ from margrave.steer import (
 )
 from margrave.steer._default_committee import default_committee
 from margrave.table import TableEncoder
-from margrave.table._kinds import read_numbers, read_texts
 
 RANDOM = np.random.default_rng(6)
 N = 300
@@ -72,13 +71,8 @@ PAIR = [("logistic", TunableLogistic()), ("svm", SVC())]
 def answers(made, samples):
     """What a file says: label, score, rejected."""
     runs = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
-    columns = json.loads(runs.get_modelmeta().custom_metadata_map["columns"])
-    feed = {"X": np.asarray(samples, dtype=float)} if not columns else {}
-    for one in columns:
-        read = read_texts if one["kind"] == "category" else read_numbers
-        feed[one["input"]] = read(samples[one["column"]])[:, None]
     assert [one.name for one in runs.get_outputs()] == ["label", "score", "rejected"]
-    return runs.run(None, feed)
+    return runs.run(None, onnx_inputs(runs, samples))
 
 
 def check_equal(model, samples, tol=1e-9, made=None):
@@ -164,6 +158,34 @@ def test_names_of_outputs_are_left_to_outputs():
     assert stored["score"] == {"column": "score", "input": "score_", "kind": "number"}
     assert stored["label"] == {"column": "label", "input": "label_", "kind": "category"}
     assert stored["age"] == {"column": "age", "input": "age", "kind": "number"}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("committee", [["logistic"], ["logistic", TunableLogistic()]])
+def test_columns_of_all_types(committee):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["healthy", "ill"], 200)
+    ill = (y == "ill").astype(int)
+    whole, n = rng.integers(20, 60, 400) + 20 * ill, len(y)
+    table = pd.DataFrame(
+        {
+            "int64": whole,
+            "int8": rng.integers(0, 5, n).astype(np.int8),
+            "Int64": pd.array([None if i % 9 == 0 else int(whole[i]) for i in range(n)], "Int64"),
+            "bool": rng.random(n) < 0.3 + 0.4 * ill,
+            "boolean": pd.array([None if i % 7 == 0 else i % 2 == 0 for i in range(n)], "boolean"),
+            "float32": (rng.normal(size=n) + ill).astype(np.float32),
+            "score": rng.integers(0, 3, n),  # the name of an output
+        }
+    )
+    if len(committee) == 1:  # a model of the user reads numbers only
+        grades = rng.choice(["A", " B", None], n)
+        table["object"], table["category"] = grades, pd.Categorical(rng.integers(1, 4, n))
+        table["string"] = pd.array(grades, "string")
+    else:
+        table = table.astype({"Int64": float, "boolean": float}).fillna(0)
+    dialog = Dialog.from_data(table, y, committee=committee, random_state=0)
+    check_equal(dialog.model, table[::-1])
 
 
 def columns_of(made):

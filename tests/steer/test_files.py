@@ -37,6 +37,7 @@ from margrave.steer import (
     Offsets,
     SteeredClassifier,
     Threshold,
+    trusted_types,
 )
 from margrave.steer._files import _is_known, dump_bytes, with_digest
 
@@ -665,6 +666,39 @@ def test_a_pickle_under_another_name_is_refused_and_not_executed(tmp_path):
 )
 def test_which_types_are_known(name, known):
     assert _is_known(name) == known
+
+
+@pytest.mark.core
+def test_skops_loads_a_file_with_the_types_that_margrave_trusts(model_file):
+    types = trusted_types(model_file)
+    assert all(one.startswith("margrave.") or _is_known(one) for one in types)
+    loaded = skops.io.load(model_file, trusted=types)
+    np.testing.assert_array_equal(loaded.predict(X), SteeredClassifier.load(model_file).predict(X))
+    # As MLflow writes the model: without Margrave.
+    written = skops.io.dumps(SteeredClassifier.load(model_file))
+    assert set(skops.io.get_untrusted_types(data=written)) <= set(types)
+
+
+@pytest.mark.core
+def test_types_that_margrave_does_not_know_are_never_listed(tmp_path):
+    dialog = Dialog(Stranger().fit(X[:150], Y[:150]), X[150:], Y[150:])
+    dialog._data.committee.members[0].trap = os.system
+    dialog.save(tmp_path / "own.skops")
+    types = trusted_types(tmp_path / "own.skops")
+    assert types
+    assert all(map(_is_known, types))
+    with pytest.raises(skops.io.exceptions.UntrustedTypesFoundException):
+        skops.io.load(tmp_path / "own.skops", trusted=types)
+
+
+@pytest.mark.core
+def test_types_of_other_files_are_not_listed(model_file, tmp_path):
+    damaged = tmp_path / "damaged.skops"
+    damaged.write_bytes(model_file.read_bytes()[:-9] + b"123456789")
+    for path, code in [(damaged, "damaged"), (tmp_path / "none.skops", "missing")]:
+        with pytest.raises(FileError) as caught:
+            trusted_types(path)
+        assert caught.value.code == code
 
 
 def test_without_skops_the_error_names_the_extra_to_install(dialog, tmp_path, monkeypatch):

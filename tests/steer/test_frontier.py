@@ -332,7 +332,8 @@ class TestDisplay:
     @pytest.mark.parametrize("log", [False, True])
     @pytest.mark.parametrize("scale", ["rate", "count"])
     def test_lines_are_the_curves_and_the_hull(self, plt, mails, scale, log):
-        display = FrontierDisplay.from_frontier(mails, scale=scale, log=log)
+        display = mails.plot(scale=scale, log=log)
+        assert isinstance(display, FrontierDisplay)
         unit = [mails.n_negative, mails.n_positive] if scale == "rate" else [1, 1]
         for curve in mails.curves:
             x, y = display.lines_[curve.name].get_data()

@@ -20,6 +20,10 @@ def allowed_errors(n, limit):
     return int(np.sum(binom.cdf(counts, n, limit) <= DELTA)) - 1
 
 
+def plan_limit(guarantee):
+    return float(guarantee.split()[-1].strip("%")) / 100
+
+
 def normal_table(n_negative, n_positive, distance=2.0, n_features=3, seed=0):
     rng = np.random.default_rng(seed)
     y = np.repeat(["neg", "pos"], [n_negative, n_positive])
@@ -67,7 +71,12 @@ class TestTheSizes:
         assert plan.chosen.allowed_errors == {"neg": -1}
         n = (y == "neg").sum()
         assert plan.chosen.certify_by_class["neg"] == pytest.approx(0.65 * n, abs=1)
-        assert len(str(plan).splitlines()) == 2  # no options to show
+        more = plan.further[0]
+        assert more.allowed_errors == {"neg": 0}
+        assert more.recall > 0
+        enough = n + more.more_rows["neg"]
+        assert plan_of(*normal_table(enough, 200), "fp <= 5%").chosen.allowed_errors["neg"] >= 0
+        assert len(str(plan).splitlines()) == 3 + len(plan.further)
 
     def test_two_limits_set_aside_both_classes(self):
         X, y = normal_table(600, 600, distance=4.0)
@@ -76,7 +85,7 @@ class TestTheSizes:
             n = plan.chosen.certify_by_class[label]
             # Each limit gets half of the error probability.
             assert binom.cdf(plan.chosen.allowed_errors[label], n, limit) <= DELTA / 2
-        assert 0.5 < plan.chosen.recall <= min(plan.recall_with_more, plan.recall_without)
+        assert 0.5 < plan.chosen.recall <= plan.recall_without
         assert plan.recall_without < 1
         assert plan.confidence == 1 - DELTA
 
@@ -149,8 +158,10 @@ class TestTheExpectedRecall:
     def test_more_rows_and_no_guarantee_would_be_better(self):
         X, y = normal_table(200, 200)
         plan = plan_of(X, y, "fp <= 5%")
-        assert plan.gain_of_more_rows > 0
-        assert plan.recall_without > plan.recall_with_more > plan.chosen.recall
+        recalls = [option.recall for option in (plan.chosen, *plan.further)]
+        assert len(recalls) == 4
+        assert recalls == sorted(set(recalls))
+        assert plan.recall_without > plan.chosen.recall
         assert plan.cost == pytest.approx(plan.recall_without - plan.chosen.recall)
 
     def test_a_stricter_limit_costs_more(self):
@@ -167,8 +178,51 @@ class TestTheExpectedRecall:
         X, y = normal_table(200, 200)
         plan = plan_of(X, y, "fp <= 5%")
         record = plan.to_dict()
-        assert len(record["options"]) == len(plan.options) == len(str(plan).splitlines()) - 3
+        assert len(record["options"]) == len(plan.options)
+        assert len(record["further"]) == len(plan.further) == 3
+        assert len(str(plan).splitlines()) == 3 + len(plan.options) + 3
         assert record["chosen"] in record["options"]
+
+
+class TestMoreRows:
+    @pytest.mark.parametrize(
+        ("sizes", "guarantee"),
+        [((200, 200), "fp <= 5%"), ((1000, 60), "fp <= 10%"), ((80, 300), "fp <= 2%")],
+    )
+    def test_each_further_step_allows_more_errors_with_the_rows_that_it_names(
+        self, sizes, guarantee
+    ):
+        plan = plan_of(*normal_table(*sizes), guarantee)
+        assert plan.further
+        trained = sizes[0] - plan.chosen.certify_by_class["neg"]
+        last = plan.chosen
+        for option in plan.further:
+            (label, more), n = *option.more_rows.items(), option.certify_by_class["neg"]
+            assert label == "neg"
+            assert option.allowed_errors["neg"] == allowed_errors(n, plan_limit(guarantee))
+            assert option.allowed_errors["neg"] > last.allowed_errors["neg"]
+            assert sizes[0] + more - n >= trained  # at least as many train the members
+            largest = plan_of(*normal_table(sizes[0] + more, sizes[1]), guarantee).options[-1]
+            assert largest.certify_by_class["neg"] == pytest.approx(n, rel=0.2)
+            last = option
+
+    def test_only_classes_with_a_limit_need_more_rows(self):
+        plan = plan_of(*normal_table(600, 30 + 20, distance=4.0), "fp <= 5%, fn <= 10%")
+        assert plan.chosen.allowed_errors["pos"] == -1
+        first, second = plan.further[:2]
+        assert list(first.more_rows) == ["pos"]
+        assert list(second.more_rows) == ["neg", "pos"]
+
+    def test_other_guarantees_need_more_rows_of_all_classes(self):
+        plan = plan_of(*normal_table(300, 200), "alarms <= 30%")
+        for option in plan.further:
+            assert option.more_rows["neg"] == 1.5 * option.more_rows["pos"]
+            assert option.recall > plan.chosen.recall
+
+    def test_what_does_not_help_is_left_out(self):
+        plan = plan_of(*normal_table(2000, 2000, distance=12.0), "fp <= 10%")
+        assert plan.chosen.recall > 0.999
+        assert plan.further == ()
 
 
 class TestTheRows:
@@ -228,7 +282,7 @@ class TestTheRows:
             X, y, guarantee="fp <= 5%", time=np.arange(len(y)), random_state=0
         )
         assert sizes.plan.chosen.recall == 0
-        assert sizes.plan.recall_with_more > 0  # 100 more rows would be enough
+        assert sizes.plan.further[0].recall > 0
 
     def test_equal_rows_count_once(self):
         X, y = normal_table(300, 300)

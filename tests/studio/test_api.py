@@ -220,6 +220,8 @@ def test_a_plan_says_that_a_class_has_too_few_rows(client, table):
     planned = client.ok(f"/tables/{table}/plan", body)["planned"]
     assert planned["chosen"]["allowed_errors"] == {"neg": -1}
     assert planned["chosen"]["recall"] == 0
+    assert planned["further"][0]["allowed_errors"] == {"neg": 0}
+    assert planned["further"][0]["more_rows"]["neg"] > 0
 
 
 def test_the_plan_is_that_of_the_trained_dialog(client, table):

@@ -375,6 +375,8 @@ def test_set_up_shows_the_plan_for_a_guarantee(show, user, mails_table):
     chosen = planned["chosen"]
     expect(section.locator("dl")).to_contain_text(f"{chosen['certify_by_class']['ham']} rows")
     expect(section.locator("dl")).to_contain_text(f"{100 * chosen['recall']:.1f}%")
+    for option in planned["further"]:
+        expect(section.locator("dl")).to_contain_text(f"{option['more_rows']['ham']:,} more rows")
     section.locator("summary").click()
     rows = section.locator("tbody tr")
     expect(rows).to_have_count(len(planned["options"]))
@@ -392,6 +394,7 @@ def test_set_up_says_what_is_possible_with_too_few_rows(show, user, mails_table)
     (least,) = (one["least"] for one in support if one["label"] == "ham")
     notice = page.get_by_role("region", name="Guarantee").locator(".notice-warn")
     expect(notice).to_contain_text(f"{least:.2f}%")
+    expect(notice).to_contain_text("more rows of ham")
     expect(button(page, Name.TRAIN)).to_be_enabled()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import margrave
@@ -22,6 +23,7 @@ from margrave.export._models import UnsupportedModelError, convert_model, reads_
 from margrave.export._preprocessing import encode_table, join_numbers
 from margrave.export._scores import convert_scores
 from margrave.steer import SMALLEST_DIFFERENCE, Decision, Offsets, Scorer, Threshold
+from margrave.table import read_numbers, read_texts
 
 Samples = Callable[[Any], str | None]
 
@@ -115,6 +117,42 @@ def can_export(model: Any) -> bool:
     except (ExportError, ImportError):
         return False
     return True
+
+
+def onnx_inputs(session: Any, X: Any) -> dict[str, NDArray[Any]]:
+    """Return the inputs of an exported model for a table whose columns have any types.
+
+    Parameters
+    ----------
+    session : onnxruntime.InferenceSession
+        A session of a file that :func:`to_onnx` wrote.
+    X : data frame or array-like of shape (n_samples, n_features)
+        Samples, as for ``predict``; an array only if the model was trained on one.
+
+    Returns
+    -------
+    dict of str to ndarray
+        For each column of numbers, Booleans among them, an array of doubles; for each category, one
+        of strings.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> import pandas as pd
+    >>> from margrave.export import onnx_inputs, to_onnx
+    >>> from margrave.steer import SteeredClassifier
+    >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 20, "smokes": [False, True, True, True] * 20})
+    >>> model = SteeredClassifier("logistic", random_state=0).fit(X, [0, 0, 1, 1] * 20)
+    >>> session = onnxruntime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
+    >>> session.run(["label"], onnx_inputs(session, X[:4]))[0]
+    array([0, 0, 1, 1])
+    """
+    columns = json.loads(session.get_modelmeta().custom_metadata_map["columns"])
+    if not columns:
+        return {"X": np.asarray(X, dtype=np.float64)}
+    table = X.set_axis([str(name) for name in X.columns], axis=1)
+    read = {"number": read_numbers, "category": read_texts}
+    return {one["input"]: read[one["kind"]](table[one["column"]])[:, None] for one in columns}
 
 
 def _convert(graph: Graph, model: Any) -> tuple[str, str, list[str]]:

@@ -28,7 +28,7 @@ from margrave.steer._certify import name_request as name_request
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog
 from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate
-from margrave.steer._files import FileError
+from margrave.steer._files import FileError, trusted_types
 from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier import best_thresholds as best_thresholds
 from margrave.steer._frontier import check_finite as check_finite
@@ -113,4 +113,5 @@ __all__ = [
     "UselessWarning",
     "Winner",
     "default_members",
+    "trusted_types",
 ]

@@ -260,8 +260,9 @@ class Dialog(Saved):
         committee : classifier, str or list, default=None
             The members to fit. A classifier, or a list of classifiers or of (name, classifier), is
             fitted on X as it is. A name in the catalogue or a list of names, such as
-            ``["logistic", "svm"]``, is fitted on encoded columns. None is logistic,
-            logistic-quantile, extra-trees, gradient-boosting, qda and, up to 10,000 samples, svm.
+            ``["logistic", "svm"]``, is fitted on encoded columns. A list may have both, as in
+            ``["logistic", ("mine", model)]``. None is logistic, logistic-quantile, extra-trees,
+            gradient-boosting, qda and, up to 10,000 samples, svm.
             ``"martingale"`` is a martingale program, whose nodes can be tuned with
             :meth:`tune_nodes`.
         levels : int, default=3

@@ -162,11 +162,60 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
     FileError
         If it is missing, damaged, of another format or kind, or holds types that are not trusted.
     """
+    return load_bytes(_read(path), kind, trusted, Path(path).name)
+
+
+def trusted_types(path: str | Path) -> list[str]:
+    """List the types in a file that Margrave trusts, and skops does not by default.
+
+    ``skops.io.load`` and MLflow need this list. They load the file without Margrave's other checks,
+    so use it for files that you wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save` wrote.
+
+    Returns
+    -------
+    list of str
+        Classes of Margrave and parts of scikit-learn's models, as ``package.module.Class``; never a
+        class of your own.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged or of another format.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import skops.io
+    >>> from margrave.datasets import load
+    >>> from margrave.steer import SteeredClassifier, trusted_types
+    >>> X, y = load("pima", return_X_y=True)
+    >>> model = SteeredClassifier("logistic", random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skops"
+    ...     model.save(path)
+    ...     loaded = skops.io.load(path, trusted=trusted_types(path))
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    name = Path(path).name
+    with _refusing_damage(name):
+        types = _open(_read(path), name)[2]
+    return sorted(filter(_is_known, types))
+
+
+def _read(path: str | Path) -> bytes:
+    """Return the bytes of a file."""
     _skops()
     place = Path(path)
     if not place.is_file():
         raise FileError(f"There is no file {str(place)!r}.", code="missing", name=str(place))
-    return load_bytes(place.read_bytes(), kind, trusted, place.name)
+    return place.read_bytes()
 
 
 def dump_bytes(what: Any) -> bytes:
@@ -237,17 +286,8 @@ def _unpack(data: bytes, most: float) -> bytes:
 def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: str = "data") -> T:
     """Read an object of one kind from the bytes of a file, as :func:`load_object` does."""
     io = _skops()
-    try:
-        plain = _unpack(data, _MOST_FREE + _RATIO * len(data))
-        with zipfile.ZipFile(BytesIO(plain)) as archive:
-            text = archive.read("schema.json")
-        if len(text) > _SCHEMA_FREE + _RATIO * len(data):
-            raise ValueError("the schema is too large")
-        schema = json.loads(text, object_hook=partial(_check_record, owners={}))
-        _check_format(schema, name)
-        if _STAMP in schema and _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
-            raise ValueError("the digest is not that of the file")
-        types = set(io.get_untrusted_types(data=plain))
+    with _refusing_damage(name):
+        plain, schema, types = _open(data, name)
         unknown = sorted(one for one in types - set(trusted) if not _is_known(one))
         if unknown:
             raise FileError(
@@ -259,12 +299,6 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
             )
         loaded = io.loads(plain, trusted=sorted(types))
         import_module("margrave.steer._check_loaded").check_loaded(loaded)
-    except FileError:
-        raise
-    except Exception as error:
-        raise FileError(
-            f"{name!r} is damaged, or not a file that Margrave wrote.", code="damaged", name=name
-        ) from error
     if not isinstance(loaded, kind) or _STAMP not in schema:
         held = type(loaded).__name__
         raise FileError(
@@ -275,6 +309,33 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
             needed=kind.__name__,
         )
     return loaded
+
+
+def _open(data: bytes, name: str) -> tuple[bytes, dict[str, Any], set[str]]:
+    """Check the bytes of a file; return them unpacked, their schema, and the types not trusted."""
+    plain = _unpack(data, _MOST_FREE + _RATIO * len(data))
+    with zipfile.ZipFile(BytesIO(plain)) as archive:
+        text = archive.read("schema.json")
+    if len(text) > _SCHEMA_FREE + _RATIO * len(data):
+        raise ValueError("the schema is too large")
+    schema = json.loads(text, object_hook=partial(_check_record, owners={}))
+    _check_format(schema, name)
+    if _STAMP in schema and _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
+        raise ValueError("the digest is not that of the file")
+    return plain, schema, set(_skops().get_untrusted_types(data=plain))
+
+
+@contextmanager
+def _refusing_damage(name: str) -> Iterator[None]:
+    """Raise a `FileError` for whatever fails while a file is read."""
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        raise FileError(
+            f"{name!r} is damaged, or not a file that Margrave wrote.", code="damaged", name=name
+        ) from error
 
 
 def _check_record(record: dict[str, Any], owners: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from numbers import Real
 from typing import Any, NoReturn, Self
 
@@ -194,6 +195,8 @@ class Frontier:
     ((1, 'sharp', 7.5), (0, 'sharp', 3.5))
     >>> [(winner.fp, winner.fn, winner.high) for winner in frontier.winners(cost_ratio=(0.5, 2))]
     [(0, 1, 1.0), (1, 0, 2.0)]
+    >>> frontier.plot().ax_.get_xlabel()
+    'false positives (of 4 ham)'
     >>> print(frontier)
     fp at most  fewest fn  curve (spam is positive)
           0.5%      25.0%  sharp
@@ -401,6 +404,24 @@ class Frontier:
                 repr(name),
             )
         return self if name is None else replace(self, curves=(named[name],))
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw the curves and their convex hull.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure if None.
+        **kwargs : dict
+            Passed to :meth:`FrontierDisplay.from_frontier`, such as ``log=True``.
+
+        Returns
+        -------
+        display : FrontierDisplay
+            The display, drawn.
+        """
+        display = import_module("margrave.steer._frontier_display").FrontierDisplay
+        return display.from_frontier(self, ax, **kwargs)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the frontier in values that JSON can hold.

@@ -33,8 +33,8 @@ class FrontierDisplay:
 
     The height of a curve is the fewest false negatives for a number of false positives: low and to
     the left is good. The dashed line is the convex hull. Whatever the costs and priors are, one of
-    its corners costs least; `plot_winners` shows which one. Make the display
-    with `from_scores` or `from_frontier`, or with the constructor and `plot`.
+    its corners costs least; `plot_winners` shows which one. Make the display with
+    :meth:`Frontier.plot` or `from_scores`, or with the constructor and `plot`.
 
     Parameters
     ----------

@@ -25,8 +25,9 @@ first, the plan is made on the other samples alone, and what it does not need go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
+from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,7 +50,7 @@ _OTHERS, _FEWEST_OTHERS, _MOST_OTHERS = 0.1, 10, 100  # of a class without a lim
 FRACTIONS = (0.2, 0.3, 0.4, 0.5, 0.6)  # of all classes
 _FOLDS = 3
 MAX_PLANNED = 4000  # rows to plan on
-_MORE_ROWS = 100
+_FURTHER = 3  # options with more rows, each with twice the errors, or the rows, of the last
 # Steps to consider: all up to so many errors, then ever fewer.
 _ALL_STEPS = 8
 _NEGLIGIBLE = 0.001  # a difference of expected recalls that justifies no larger set
@@ -277,6 +278,8 @@ class SplitOption:
         The expected recall of the class without a limit; with limits on both classes, and for other
         guarantees, the mean recall of all classes. A refused guarantee counts as 0. It is that of a
         logistic regression; a committee is usually better.
+    more_rows : dict
+        For each class that needs more rows than there are, how many; empty if none does.
 
     Examples
     --------
@@ -294,6 +297,7 @@ class SplitOption:
     certify_by_class: dict[Any, int]
     allowed_errors: dict[Any, int]
     recall: float
+    more_rows: dict[Any, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -312,8 +316,10 @@ class SplitPlan:
         The smallest one whose expected recall is about the highest.
     recall_without : float
         The expected recall with the threshold exactly at the limit, if nothing had to be set aside.
-    recall_with_more : float
-        The expected recall with 100 more rows.
+    further : tuple of SplitOption
+        What more rows would give: up to three certification sets, each with about twice as many
+        allowed errors as the one before, while at least as many rows train the members. For
+        guarantees that are not limits on rates within a class, each with twice the rows.
     by_class : bool
         Whether the class proportions of the certification set and of the tuning set differ from
         those of the data, so that only rates within a class can be requested.
@@ -337,7 +343,7 @@ class SplitPlan:
     options: tuple[SplitOption, ...]
     chosen: SplitOption
     recall_without: float
-    recall_with_more: float
+    further: tuple[SplitOption, ...]
     by_class: bool = False
     seconds: float = 0.0
 
@@ -345,11 +351,6 @@ class SplitPlan:
     def cost(self) -> float:
         """The recall that the guarantee costs."""
         return self.recall_without - self.chosen.recall
-
-    @property
-    def gain_of_more_rows(self) -> float:
-        """The recall that 100 more rows would add."""
-        return self.recall_with_more - self.chosen.recall
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values; ``options`` has a record of each option."""
@@ -359,7 +360,7 @@ class SplitPlan:
             "options": [_record(option) for option in self.options],
             "chosen": _record(self.chosen),
             "recall_without": self.recall_without,
-            "recall_with_more": self.recall_with_more,
+            "further": [_record(option) for option in self.further],
             "by_class": self.by_class,
             "seconds": round(self.seconds, 3),
         }
@@ -371,14 +372,14 @@ class SplitPlan:
             f"Planned for '{self.guarantee}' at confidence {self.confidence:.9g}: the "
             f"certification set has {parts}."
         ]
-        if any(allowed < 0 for allowed in self.chosen.allowed_errors.values()):
-            return "\n".join([*lines, "There are too few samples: it cannot be certified."])
         others = [label for label in sizes if label not in self.chosen.allowed_errors]
         recall = f"recall of {name_class(others[0])}" if len(others) == 1 else "mean recall"
+        too_few = any(allowed < 0 for allowed in self.chosen.allowed_errors.values())
         lines += [
-            f"Expected {recall}, by a logistic regression: {self.chosen.recall:.1%}; the guarantee "
-            f"costs {100 * self.cost:.1f} points, and 100 more rows would add "
-            f"{100 * self.gain_of_more_rows:.1f}. A committee is usually better."
+            "There are too few samples: it cannot be certified."
+            if too_few
+            else f"Expected {recall}, by a logistic regression: {self.chosen.recall:.1%}; the "
+            f"guarantee costs {100 * self.cost:.1f} points. A committee is usually better."
         ]
         limited = list(self.chosen.allowed_errors)
         rows = [
@@ -386,10 +387,13 @@ class SplitPlan:
             + [f"allowed errors of {label}" for label in limited]
             + [f"expected {recall}"]
         ]
-        for option in self.options:
+        for option in (*(() if too_few else self.options), *self.further):
             numbers = [*option.certify_by_class.values(), *option.allowed_errors.values()]
-            mark = " <-" if option == self.chosen else ""
+            more = [f"{n:,} more rows of {name_class(c)}" for c, n in option.more_rows.items()]
+            mark = " <-" if option == self.chosen else f"  with {' and '.join(more)}" * bool(more)
             rows.append([*(f"{n:,}" for n in numbers), f"{option.recall:.1%}{mark}"])
+        if len(rows) == 1:
+            return "\n".join(lines)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -403,6 +407,7 @@ def _record(option: SplitOption) -> dict[str, Any]:
         "certify_by_class": {str(label): n for label, n in option.certify_by_class.items()},
         "allowed_errors": {str(label): n for label, n in option.allowed_errors.items()},
         "recall": option.recall,
+        "more_rows": {str(label): n for label, n in option.more_rows.items()},
     }
 
 
@@ -484,9 +489,45 @@ def _expected_recall(
     return float((certified * (1 - first + recall) / 2).mean())
 
 
-def _with_more_rows(sizes: Sizes) -> Sizes:
-    """Return the number of samples of each class in a table with 100 more rows."""
-    return [n + round(_MORE_ROWS * n / sum(sizes)) for n in sizes]
+def _further_sizes(
+    chosen: SplitOption,
+    limits: Mapping[int, Limit],
+    available: Sizes,
+    labels: tuple[Any, ...],
+    curve: LearningCurve,
+) -> list[SplitOption]:
+    """Return options with more rows, the training rows at least as many as with the chosen one."""
+    sizes, further = list(chosen.certify_by_class.values()), []
+    trained = [n - size for n, size in zip(available, sizes, strict=True)]
+    steps = {code: (sizes[code], chosen.allowed_errors[labels[code]]) for code in limits}
+    for _ in range(_FURTHER):
+        is_possible = all(allowed >= 0 for _, allowed in steps.values())
+        for code, limit in limits.items():
+            allowed = steps[code][1]
+            if is_possible or allowed < 0:
+                allowed = max(2 * allowed, allowed + 1)
+                n = samples_needed(limit.rate, limit.delta, allowed) or 0
+                steps[code] = n, allowed
+                # A plan sets no larger part of a class aside, unless the limit needs more.
+                trained[code] = max(trained[code], _TRAINED, ceil(n * (1 / _LARGEST - 1)))
+        needed = {code: n for code, (n, _) in steps.items()}
+        sizes = [needed.get(code, size) for code, size in enumerate(sizes)]
+        more = {labels[code]: n + trained[code] - available[code] for code, n in needed.items()}
+        further.append(
+            SplitOption(
+                dict(zip(labels, sizes, strict=True)),
+                {labels[code]: allowed for code, (_, allowed) in steps.items()},
+                _expected_recall(steps, trained, curve),
+                {label: n for label, n in more.items() if n > 0},
+            )
+        )
+    return further
+
+
+def _that_help(further: list[SplitOption], chosen: SplitOption) -> tuple[SplitOption, ...]:
+    """Return the options that need more rows, and are expected to be better than the chosen one."""
+    least = chosen.recall + _NEGLIGIBLE
+    return tuple(option for option in further if option.more_rows and option.recall >= least)
 
 
 def plan_sizes(
@@ -498,9 +539,8 @@ def plan_sizes(
     curve: LearningCurve,
 ) -> SplitPlan:
     """Plan the certification set for a guarantee."""
-    available, more = draw.available, _with_more_rows(draw.available)
+    available = draw.available
     options, chosen = choose_sizes(limits, available, draw.complete, labels, curve)
-    _, with_more = choose_sizes(limits, more, draw.complete, labels, curve)
     (code, limit), *others = limits.items()
     exact = float(curve.recall(np.array(limit.rate), available[code], available[1 - code]))
     exact = max((1 - limit.rate + exact) / 2 if others else exact, chosen.recall)
@@ -510,7 +550,7 @@ def plan_sizes(
         options,
         chosen,
         exact,
-        max(with_more.recall, chosen.recall),
+        _that_help(_further_sizes(chosen, limits, available, labels, curve), chosen),
         draw.by_class,
     )
 
@@ -546,8 +586,12 @@ def plan_fractions(
         for sizes in map(draw.fraction, FRACTIONS)
     ]
     chosen = _choose(options)
-    # 100 more rows are divided as the others are.
-    sizes = [round(n * (1 + _MORE_ROWS / n_all)) for n in chosen.certify_by_class.values()]
+    further = []
+    for factor in 2 ** np.arange(1, _FURTHER + 1):  # more rows are divided as the others are
+        sizes = {label: int(factor * n) for label, n in chosen.certify_by_class.items()}
+        more = [int((factor - 1) * n) for n in draw.available]
+        expected = recall(list(sizes.values()), int(factor * n_all))
+        further.append(SplitOption(sizes, {}, expected, dict(zip(labels, more, strict=True))))
     return SplitPlan(
         str(guarantee.limits),
         confidence,
@@ -555,7 +599,7 @@ def plan_fractions(
         chosen,
         # Draws and folds are random, so a small gain might be negative.
         max(recall([], n_all), chosen.recall),
-        max(recall(sizes, n_all + _MORE_ROWS), chosen.recall),
+        _that_help(further, chosen),
     )
 
 

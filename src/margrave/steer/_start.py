@@ -215,7 +215,8 @@ def _estimator_of(committee: Any, members: list[tuple[str, Any]], trained: list[
         return None
     members = [(name, member) for name, member in members if name in trained]
     if committee is None or _catalogue_names(committee) is not None:
-        return clone_untrained(_with_encoder(members))
+        members = _with_encoder(members)
+        return clone_untrained(members if len(members) > 1 else members[0][1])
     return clone_untrained(members if isinstance(committee, list | tuple | dict) else committee)
 
 
@@ -386,10 +387,9 @@ def default_tune(committee: Any, tune: float | None) -> float | None:
     return PROGRAM_TUNE if alone and tune is None else tune
 
 
-def _with_encoder(members: list[tuple[str, Any]]) -> Any:
+def _with_encoder(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Put an encoder before each member, so that it can be fitted on any table."""
-    pipelines = [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
-    return pipelines if len(pipelines) > 1 else pipelines[0][1]
+    return [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
 
 
 def _members_to_fit(
@@ -400,7 +400,7 @@ def _members_to_fit(
     split: TableSplit,
     random_state: Any,
 ) -> tuple[list[tuple[str, Any]], TableEncoder | None]:
-    """Return the unfitted members, and the fitted encoder; None for members of the user's own."""
+    """Return the unfitted members, and their fitted encoder; None if some are the user's own."""
     folds, learned = split.parts.folds, split.learned
     smallest = min((len(training) for training, _ in folds), default=len(learned))
     if names is not None:
@@ -409,8 +409,13 @@ def _members_to_fit(
     if committee is None:
         encoder = TableEncoder().fit(select_rows(X, learned))
         return default_committee(smallest, random_state=random_state), encoder
-    alone = not isinstance(committee, list | tuple | dict)
-    return name_members([committee] if alone else committee, "Dialog.from_data"), None
+    owner = "Dialog.from_data"
+    listed = committee if isinstance(committee, list | tuple | dict) else [committee]
+    if not isinstance(listed, dict) and (names := [one for one in listed if isinstance(one, str)]):
+        made = iter(_with_encoder(_members_by_name(names, smallest, levels, random_state)))
+        own = iter(name_members([one for one in listed if not isinstance(one, str)], owner))
+        listed = [next(made if isinstance(one, str) else own) for one in listed]
+    return name_members(listed, owner), None
 
 
 def _members_by_name(

@@ -174,9 +174,10 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : classifier, list of classifiers or of (name, classifier), default=None
-        The classifier or committee to fit and steer. None is the default committee
-        of :meth:`Dialog.from_data`, on encoded columns.
+    estimator : classifier, str or list, default=None
+        The classifier or committee to fit and steer: classifiers, (name, classifier) pairs and
+        names in the catalogue, as the `committee` of :meth:`Dialog.from_data`. None is its default
+        committee, on encoded columns.
     preference : str or Preference, default=None
         The errors that you can tolerate, such as ``"fp <= 2%"``, with an optional goal, as in
         ``"fp <= 2%, then fewest errors"``; by default the fewest errors that no limit counts. With
@@ -304,8 +305,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         """Return a new steered model, and the matrix of the tuning set."""
         check_samples(X, "SteeredClassifier")
         validate_data(self, X, skip_check_array=True)
-        alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
-        if self.preference is None and alone:
+        named_or_many = isinstance(self.estimator, str | list | tuple | dict)
+        if self.preference is None and not (self.estimator is None or named_or_many):
             scorer = fit_unsteered(self.estimator, X, y, self.positive)
             return make_model(scorer, default_decision(len(scorer.committee.classes))), None
         check_confidence(self.confidence, "SteeredClassifier")
@@ -565,7 +566,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         (n, n_features). A model of tables has one input of shape (n, 1) for each column, with the
         name of the column. A missing number is NaN. Categories are strings without spaces around
         them, whole numbers without decimals, and "" if missing. If a column has the name of an
-        output, "_" is appended to it.
+        output, "_" is appended to it. :func:`margrave.export.onnx_inputs` makes the inputs of a
+        table.
 
         The outputs are ``label``, as from :meth:`predict` (booleans are strings if the model may
         reject); ``score``, as from :meth:`decision_function`; and ``rejected``.

@@ -391,6 +391,7 @@ class SplitOption(View):
     certify_by_class: dict[str, int]
     allowed_errors: dict[str, int]
     recall: float
+    more_rows: dict[str, int]
 
 
 class SplitPlan(View):
@@ -401,7 +402,7 @@ class SplitPlan(View):
     options: list[SplitOption]
     chosen: SplitOption
     recall_without: float
-    recall_with_more: float
+    further: list[SplitOption]
     by_class: bool
     seconds: float
 

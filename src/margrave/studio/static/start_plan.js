@@ -1,11 +1,12 @@
 // A new dialog, the guarantee: the limit to certify, its confidence, and the split that is planned for it.
 // @ts-check
 
-import { Field, Notice, Spinner, count, html, labelText, nameClass, percent, plural, points } from './kit.js';
+import { Field, Notice, Spinner, count, html, labelText, nameClass, percent, plural } from './kit.js';
 
 /** @typedef {import('./start_steer.js').Change} Change */
 /** @typedef {import('./start_steer.js').Choices} Choices */
 /** @typedef {import('./types.js').Plan} Plan */
+/** @typedef {import('./types.js').SplitOption} SplitOption */
 /** @typedef {import('./types.js').SplitPlan} SplitPlan */
 
 /**
@@ -67,7 +68,7 @@ function Planned({ planned, plan }) {
   const classes = Object.keys(chosen.certify_by_class);
   const limited = classes.filter((label) => label in chosen.allowed_errors);
   const scarce = limited.filter((label) => chosen.allowed_errors[label] < 0);
-  if (scarce.length) return html`<${TooFew} scarce=${scarce} plan=${plan} />`;
+  if (scarce.length) return html`<${TooFew} scarce=${scarce} plan=${plan} further=${planned.further} />`;
   if (chosen.recall === 0) {
     return html`<${Notice} kind="warn" title="These limits can hardly be met together">
       No size of the certification set is expected to certify all of them. Request a less strict limit, or one at a
@@ -101,10 +102,16 @@ function Planned({ planned, plan }) {
           >
         </dd>
       </div>
-      <div>
-        <dt>With 100 more rows</dt>
-        <dd>${points(planned.recall_with_more - chosen.recall)} points</dd>
-      </div>
+      ${planned.further.map(
+        (option) => html`<div key=${moreRows(option)}>
+          <dt>With ${moreRows(option)}</dt>
+          <dd>
+            ${percent(option.recall)}<span class="muted"
+              >${limited.length ? `; allowed errors: ${allowedErrors(option)}` : null}</span
+            >
+          </dd>
+        </div>`,
+      )}
     </dl>
     <p class="small muted">
       Estimated with a logistic regression on the rows that are not set aside. A committee often has a higher recall.
@@ -119,6 +126,18 @@ function Planned({ planned, plan }) {
     }
     ${options.length > 1 ? html`<${Options} planned=${planned} classes=${classes} limited=${limited} />` : null}
   </div>`;
+}
+
+/** The allowed errors of each class with a limit. @param {SplitOption} option */
+function allowedErrors({ allowed_errors }) {
+  return Object.values(allowed_errors).map(count).join(' and ');
+}
+
+/** What the table lacks for an option. @param {SplitOption} option */
+function moreRows({ more_rows }) {
+  return Object.entries(more_rows)
+    .map(([label, n]) => `${count(n)} more rows of ${nameClass(label)}`)
+    .join(' and ');
 }
 
 /** The sizes that were compared. @param {{planned: SplitPlan, classes: string[], limited: string[]}} props */
@@ -140,11 +159,7 @@ function Options({ planned, classes, limited }) {
             const here = JSON.stringify(option) === chosen;
             return html`<tr class=${here ? 'planned-chosen' : ''} aria-current=${here ? 'true' : undefined}>
               ${classes.map((label) => html`<td class="number">${count(option.certify_by_class[label])}</td>`)}
-              ${
-                limited.length
-                  ? html`<td class="number">${limited.map((label) => count(option.allowed_errors[label])).join(' and ')}</td>`
-                  : null
-              }
+              ${limited.length ? html`<td class="number">${allowedErrors(option)}</td>` : null}
               <td class="number">${percent(option.recall)}${here ? ' (chosen)' : ''}</td>
             </tr>`;
           })}
@@ -154,8 +169,8 @@ function Options({ planned, classes, limited }) {
   </details>`;
 }
 
-/** What is possible if a class has too few rows. @param {{scarce: string[], plan: Plan}} props */
-function TooFew({ scarce, plan }) {
+/** What is possible if a class has too few rows. @param {{scarce: string[], plan: Plan, further: SplitOption[]}} props */
+function TooFew({ scarce, plan, further }) {
   const names = scarce.map((label) => nameClass(label)).join(' and ');
   const possible = plan.support.filter(({ label }) => scarce.includes(labelText(label)));
   return html`<${Notice} kind="warn" title=${`There are too few rows of ${names} for this guarantee`}>
@@ -164,6 +179,7 @@ function TooFew({ scarce, plan }) {
       ({ label, n, least }) =>
         ` With ${plural(n, 'row')} of ${nameClass(label)} set aside, the smallest limit on its errors is ${least.toFixed(2)}%.`,
     )}
+    ${further.map((option) => ` With ${moreRows(option)}, a recall of ${percent(option.recall)} is expected.`)}
     ${' '}State a less strict limit, choose a lower confidence, or use a table with more rows.
   <//>`;
 }

@@ -48,16 +48,16 @@
 
 /**
  * A certification set that a plan considers. `allowed_errors`: for each class with a limit, -1 if the rows are too few;
- * empty if the limits are not on the errors of a class.
+ * empty if the limits are not on the errors of a class. `more_rows`: those that the table lacks for it, by class.
  * @typedef {{certify_by_class: Record<string, number>, allowed_errors: Record<string, number>,
- *   recall: number}} SplitOption
+ *   recall: number, more_rows: Record<string, number>}} SplitOption
  */
 
 /**
  * The certification set that is planned for a guarantee. `recall_without`: at the limit, with nothing set aside;
- * `recall_with_more`: with 100 more rows; `by_class`: the class proportions of the sets differ from those of the table.
+ * `further`: what more rows would give; `by_class`: the class proportions of the sets differ from those of the table.
  * @typedef {{guarantee: string, confidence: number, options: SplitOption[], chosen: SplitOption,
- *   recall_without: number, recall_with_more: number, by_class: boolean, seconds: number}} SplitPlan
+ *   recall_without: number, further: SplitOption[], by_class: boolean, seconds: number}} SplitPlan
  */
 
 /**

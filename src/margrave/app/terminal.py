@@ -187,7 +187,9 @@ def _print_details(printer: Printer, outcome: Outcome) -> None:
 
 
 def print_plan(printer: Printer, planned: Planned) -> None:
-    """Print the split that a request would make, and the sizes that its plan compares."""
+    """Print the verdict, the split that a request would make, and the sizes that are compared."""
+    printer.text(planned.describe(), "bold green" if planned.exit_code == 0 else "bold red")
+    printer.text("")
     samples, plan = planned.samples, planned.sizes.plan
     classes = tuple(planned.sizes.certify_by_class)
     default = classes[1] if len(classes) == 2 else None
@@ -196,8 +198,6 @@ def print_plan(printer: Printer, planned: Planned) -> None:
     printer.section("Split", planned.split)
     if plan is not None:
         printer.section("Plan", str(plan))
-    printer.text("")
-    printer.text(planned.describe(), "bold green" if planned.exit_code == 0 else "bold red")
 
 
 def _print_table(

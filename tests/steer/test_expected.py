@@ -280,13 +280,6 @@ class TestInTheCertificate:
         assert loaded.expected == model.certificate_.expected
         assert loaded.to_dict()["expected"]["probability"] == 1
 
-    def test_the_text_states_it_beside_what_was_measured(self):
-        certificate = asked("fp <= 10%").accept(*draw(300, 300, 1)).certificate_
-        spam = rate_of(certificate.expected, "spam", "spam").rate
-        measured = certificate.confusion["spam", "spam"] / 300
-        assert f"{spam:.1%}" in str(certificate)
-        assert f"{measured:.1%}" in str(certificate)
-
     def test_a_recertified_model_expects_nothing(self):
         model = asked("fp <= 10%").accept(*draw(300, 300, 1))
         new = model.recertify(*draw(300, 300, 2)).certificate_

@@ -447,26 +447,11 @@ class Certificate:
                 f"this guarantee uses {part:.0%} of the error probability of "
                 f"{1 - self.confidence:.3g}; the rest is for other guarantees on the same rows."
             )
-        if self.expected is not None:
-            remarks.append(self._compare_with_expected(self.expected))
         remarks += self.notes
         remarks += [f"an earlier guarantee on the same rows: {use}." for use in self.earlier]
         if self.renews:
             remarks.append(f"recertified; the first certificate was issued {self.renews}.")
         return tuple(remarks)
-
-    def _compare_with_expected(self, expected: ExpectedCertificate) -> str:
-        """State the proportion of each class predicted right, as expected and as measured."""
-        parts = []
-        for cell in expected.cells:
-            if cell.predicted == cell.true and cell.rate is not None:
-                n = sum(self.confusion[cell.true, one] for one in (*self.confusion.classes, None))
-                rate = self.confusion[cell.true, cell.true] / n
-                parts.append(
-                    f"{name_class(cell.true)} {cell.rate:.1%} ({cell.low:.1%} to {cell.high:.1%}), "
-                    f"measured {rate:.1%}"
-                )
-        return f"predicted right, as expected before: {'; '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the certificate in values that JSON can hold.
@@ -515,6 +500,7 @@ class Certificate:
             "steering did not use; the certified decision was set on them (certificate "
             f"{self.number} on them, by {self.route}):",
             *(f"  {line}" for line in str(self.confusion).splitlines()),
+            f"In plain numbers: {self.describe_errors()}.",
         ]
         if self.changes:
             lines.append("Cost of the guarantee, as changes on the same samples since the start:")

@@ -100,7 +100,7 @@ def model_card(model: Any) -> str:
             parts.append(f"**Certified, but useless:** {reasons}.")
         parts.append(
             f"{certificate.meaning}:\n\n{guarantees}\n\n"
-            f"Of 100 new samples of each class: {_escape(certificate.describe_errors())}. "
+            f"In plain numbers: {_escape(certificate.describe_errors())}. "
             f"Goal within these limits: {_escape(certificate.goal)}. Computed by "
             f"{certificate.route} on "
             f"the {certificate.confusion.n:,} samples of the certification set, which "

@@ -390,7 +390,6 @@ def test_bad_tables(run, text, named):
         (("--drop", "sendr"), r"^--drop.*t\.csv.*'sendr'.*'sender'"),
         (("--time", "sender"), r"^--time.*'sender'.*t\.csv.*'a'"),
         (("--time", "spam"), r"--time.*'spam'"),
-        (("--time", "when", "--group", "sender"), r"--group.*\btime\b"),
         (("--drop", "links", "--drop", "sender", "--drop", "when"), r"DATA.*t\.csv"),
         (("--certify", "2"), r"^--certify.*'2'"),
         (("--confidence", "1"), r"^--confidence.*\b1\.0\b"),

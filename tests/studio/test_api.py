@@ -580,7 +580,6 @@ def posted(dialog, table):
         ("/dialogs", new | {"drop": ["zzz"]}, ["columns", "'zzz'", "'pregnant'", "'age'"]),
         ("/dialogs", new | {"positive": "maybe"}, ["positive", "'neg'", "'pos'", "'maybe'"]),
         ("/dialogs", new | {"group": "target"}, ["group", "'target'"]),
-        ("/dialogs", new | {"group": "age", "time": "mass"}, ["group", "time"]),
         (f"{dialog}/prefer", {"wants": ["fp <= 5"], "at": 99}, ["step", "99"]),
         (
             f"{dialog}/prefer",

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +34,7 @@ from margrave.steer._certify import (
     Plan,
     certify,
     check_confidence,
+    describe_groups,
     refuse_used_rows,
     renew_certificate,
 )
@@ -43,14 +45,19 @@ from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import (
     INDEPENDENT,
     NEAR,
+    ONE_OF_GROUP,
+    ROW,
     RowHashes,
     UsedRows,
     hash_rows,
     one_of_each,
+    one_of_each_group,
 )
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
+from margrave.steer._split import what_to_count
 from margrave.steer._start import fit_unsteered, start_from_table
 from margrave.steer._strategies import Search, get_strategies
+from margrave.steer._table_split import check_one_per_sample
 from margrave.steer._thresholds import Decision, default_decision
 
 LIMITS = (
@@ -414,17 +421,25 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Confusion
             Counts of true and predicted classes, and of rejected samples.
         """
+        return self._count(y, self.predict(X))
+
+    def _count(self, y: ArrayLike, predicted: NDArray[Any]) -> Confusion:
         positive = self.certificate_.confusion.positive if self.certificate_ else self.positive
         return Confusion.of(
             y,
-            self.predict(X),
+            predicted,
             classes=self.classes_.tolist(),
             positive=positive,
             reject_label=self.reject_label_,
         )
 
-    def check(self, X: Any, y: ArrayLike, *, level: float = 0.05) -> Check:
+    def check(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, *, level: float = 0.05
+    ) -> Check:
         """Test whether the guarantees still hold on newly labelled samples.
+
+        Samples count as in the certificate: one of each set of copies, and with groups one of each
+        group, or of each group and class. Which one depends on the samples only.
 
         Parameters
         ----------
@@ -436,6 +451,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             independent observations.
         y : array-like of shape (n_samples,)
             True labels.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each sample.
         level : float in (0, 1), default=0.05
             Largest probability of a false alarm, if the guarantees hold.
 
@@ -468,12 +485,34 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         """
         owner = "SteeredClassifier.check"
         check_certified(self, owner)
-        return check_matrix(self, self.confusion(X, y), hash_samples(self, X), level, owner)
+        predicted, y = self.predict(X), _labels.natural(y)
+        check_consistent_length(predicted, y)
+        codes, rows = _labels.encode(y, self.classes_, f"{owner}: y"), hash_samples(self, X)
+        one_of = ROW if self._used is None else self._used.one_of
+        kept, notes = np.arange(len(codes)), []
+        if self.duplicates != INDEPENDENT:
+            kept = one_of_each(self._find_copies(X, codes).sets, 0)
+        if groups is not None:
+            one_of = one_of or ONE_OF_GROUP
+            groups = check_one_per_sample(groups, len(codes), "groups", owner)
+            kept = one_of_each_group(hash_rows(X), codes, groups, one_of, kept)
+        elif one_of:
+            notes.append("The rates of the certificate are over groups, which were not passed.")
+        if len(kept) < len(codes):
+            of = "set of copies" if groups is None else one_of
+            notes.append(f"{len(kept):,} of {len(codes):,} samples count: one of each {of}.")
+        matrix, rows = self._count(y[kept], predicted[kept]), None if rows is None else rows[kept]
+        return check_matrix(self, matrix, rows, level, owner, tuple(notes))
+
+    def _find_copies(self, X: Any, codes: Codes) -> Copies:
+        encoded = self.scorer_.committee.encoder is not None
+        return find_copies(X, codes, encoded=encoded, all_near=self.duplicates == NEAR)
 
     def recertify(
         self,
         X: Any,
         y: ArrayLike,
+        groups: ArrayLike | None = None,
         *,
         confidence: float | None = None,
         ledger: Ledger | None = None,
@@ -492,6 +531,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             once.
         y : array-like of shape (n_samples,)
             True labels.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each sample. One sample of each group counts, or of each group and class if
+            all limits are on rates within a class.
         confidence : float in (0, 1), default=None
             Confidence of the new certificate. None is the confidence of the current one.
         ledger : Ledger, default=None
@@ -528,10 +570,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
-        encoded, all_near = self.scorer_.committee.encoder is not None, self.duplicates == NEAR
-        copies = find_copies(X, codes, encoded=encoded, all_near=all_near)
+        copies = self._find_copies(X, codes)
         copies.check(self.duplicates, self.classes_, GuaranteeError)
-        return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies)
+        if groups is not None:
+            groups = check_one_per_sample(groups, len(codes), "groups", owner)
+        return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies, groups)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
@@ -724,7 +767,12 @@ def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
 
 
 def check_matrix(
-    model: SteeredClassifier, matrix: Confusion, rows: RowHashes | None, level: float, owner: str
+    model: SteeredClassifier,
+    matrix: Confusion,
+    rows: RowHashes | None,
+    level: float,
+    owner: str,
+    notes: tuple[str, ...] = (),
 ) -> Check:
     """Test the guarantees of a model on the matrix of new samples, with their hashes."""
     certificate, plan = check_certified(model, owner)
@@ -733,7 +781,7 @@ def check_matrix(
     n_used = 0
     if model._used is not None and rows is not None:
         n_used = refuse_used_rows(model._used, rows, owner, allowed=0.5)
-    return check_guarantees(certificate, plan.preference, matrix, level, n_used)
+    return check_guarantees(certificate, plan.preference, matrix, level, n_used, notes)
 
 
 def recertify_scores(
@@ -745,21 +793,28 @@ def recertify_scores(
     owner: str,
     use: Callable[..., AbstractContextManager[Grant]] | None = None,
     copies: Copies | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> SteeredClassifier:
     """Make a model with a new decision and certificate, from scores of new samples."""
     certificate, plan = check_certified(model, owner)
     level = certificate.confidence if confidence is None else confidence
     check_confidence(level, owner)
-    used = model._used
+    used, one_of = model._used, ROW
+    if groups is not None:
+        one_of = what_to_count(plan.preference, codes, plan.classes, plan.positive)
     if rows is not None and used is not None:
         refuse_used_rows(used, rows, owner)
-        used = used.with_rows(rows)
+        used = replace(used.with_rows(rows), one_of=one_of)
     if copies is None and rows is not None:
         copies = Copies.equal(rows.exact)
     notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
+    kept = np.arange(len(codes))
     if copies is not None and model.duplicates != INDEPENDENT:
         kept = one_of_each(copies.sets, 0)
-        scores, codes = scores[kept], codes[kept]
+    if groups is not None:
+        kept = one_of_each_group(hash_rows(scores), codes, groups, one_of, kept)
+        notes += (describe_groups(one_of),)
+    scores, codes = scores[kept], codes[kept]
     if use is not None:
         use = partial(use, preference=certificate.requested, delta=1 - level)
     decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner, use)

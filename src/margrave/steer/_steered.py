@@ -421,13 +421,10 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Confusion
             Counts of true and predicted classes, and of rejected samples.
         """
-        return self._count(y, self.predict(X))
-
-    def _count(self, y: ArrayLike, predicted: NDArray[Any]) -> Confusion:
         positive = self.certificate_.confusion.positive if self.certificate_ else self.positive
         return Confusion.of(
             y,
-            predicted,
+            self.predict(X),
             classes=self.classes_.tolist(),
             positive=positive,
             reject_label=self.reject_label_,
@@ -485,24 +482,14 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         """
         owner = "SteeredClassifier.check"
         check_certified(self, owner)
-        predicted, y = self.predict(X), _labels.natural(y)
-        check_consistent_length(predicted, y)
+        scores, y = score_samples(self, X), _labels.natural(y)
+        check_consistent_length(scores, y)
         codes, rows = _labels.encode(y, self.classes_, f"{owner}: y"), hash_samples(self, X)
-        one_of = ROW if self._used is None else self._used.one_of
-        kept, notes = np.arange(len(codes)), []
-        if self.duplicates != INDEPENDENT:
-            kept = one_of_each(self._find_copies(X, codes).sets, 0)
+        sets = self._find_copies(X, codes).sets
         if groups is not None:
-            one_of = one_of or ONE_OF_GROUP
             groups = check_one_per_sample(groups, len(codes), "groups", owner)
-            kept = one_of_each_group(hash_rows(X), codes, groups, one_of, kept)
-        elif one_of:
-            notes.append("The rates of the certificate are over groups, which were not passed.")
-        if len(kept) < len(codes):
-            of = "set of copies" if groups is None else one_of
-            notes.append(f"{len(kept):,} of {len(codes):,} samples count: one of each {of}.")
-        matrix, rows = self._count(y[kept], predicted[kept]), None if rows is None else rows[kept]
-        return check_matrix(self, matrix, rows, level, owner, tuple(notes))
+        predicted = self.decision_.predict(scores)
+        return check_predictions(self, predicted, codes, rows, level, owner, sets, groups)
 
     def _find_copies(self, X: Any, codes: Codes) -> Copies:
         encoded = self.scorer_.committee.encoder is not None
@@ -766,22 +753,55 @@ def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
     return RowHashes(exact, exact)
 
 
-def check_matrix(
+def check_predictions(
     model: SteeredClassifier,
-    matrix: Confusion,
+    predicted: Codes,
+    codes: Codes,
     rows: RowHashes | None,
     level: float,
     owner: str,
-    notes: tuple[str, ...] = (),
+    sets: Codes | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> Check:
-    """Test the guarantees of a model on the matrix of new samples, with their hashes."""
+    """Test the guarantees of a model on predictions for new samples, with hashes of these.
+
+    By default the sets of copies are those of equal hashes.
+    """
     certificate, plan = check_certified(model, owner)
     if not is_number(level) or not 0 < level < 1:
         raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
-    n_used = 0
-    if model._used is not None and rows is not None:
-        n_used = refuse_used_rows(model._used, rows, owner, allowed=0.5)
-    return check_guarantees(certificate, plan.preference, matrix, level, n_used, notes)
+    used, notes = model._used, []
+    one_of = ROW if used is None else used.one_of
+    if groups is None and one_of:
+        notes.append("The rates of the certificate are over groups; no groups were passed.")
+    one_of = ROW if groups is None else one_of or ONE_OF_GROUP
+    if sets is None and rows is not None:
+        sets = np.unique(rows.exact, return_inverse=True)[1]
+    kept = _choose_counted(model, predicted, codes, sets, groups, one_of)
+    if len(kept) < len(codes):
+        of = one_of or "set of copies"
+        notes.append(f"{len(kept):,} of {len(codes):,} samples count: one of each {of}.")
+    matrix, n_used = plan.matrix(predicted[kept], codes[kept]), 0
+    if used is not None and rows is not None:
+        n_used = refuse_used_rows(used, rows[kept], owner, allowed=0.5)
+    return check_guarantees(certificate, plan.preference, matrix, level, n_used, tuple(notes))
+
+
+def _choose_counted(
+    model: SteeredClassifier,
+    outcomes: Floats | Codes,
+    codes: Codes,
+    sets: Codes | None,
+    groups: NDArray[Any] | None,
+    one_of: str,
+) -> Codes:
+    """Return the positions of the samples that count, with their scores or predictions."""
+    kept = np.arange(len(codes))
+    if sets is not None and model.duplicates != INDEPENDENT:
+        kept = one_of_each(sets, 0)
+    if groups is not None:
+        kept = one_of_each_group(hash_rows(outcomes), codes, groups, one_of, kept)
+    return kept
 
 
 def recertify_scores(
@@ -808,12 +828,10 @@ def recertify_scores(
     if copies is None and rows is not None:
         copies = Copies.equal(rows.exact)
     notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
-    kept = np.arange(len(codes))
-    if copies is not None and model.duplicates != INDEPENDENT:
-        kept = one_of_each(copies.sets, 0)
     if groups is not None:
-        kept = one_of_each_group(hash_rows(scores), codes, groups, one_of, kept)
         notes += (describe_groups(one_of),)
+    sets = None if copies is None else copies.sets
+    kept = _choose_counted(model, scores, codes, sets, groups, one_of)
     scores, codes = scores[kept], codes[kept]
     if use is not None:
         use = partial(use, preference=certificate.requested, delta=1 - level)

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.command import PAIR, STEER, call, mail, steer_mail
+from tests.hospital import draw_visits
 
 import margrave
 from margrave import _atomic_write, cli, datasets
@@ -472,7 +473,6 @@ def test_bad_tables(run, text, named):
         (("--drop", "sendr"), r"^--drop.*t\.csv.*'sendr'.*'sender'"),
         (("--time", "sender"), r"^--time.*'sender'.*t\.csv.*'a'"),
         (("--time", "spam"), r"--time.*'spam'"),
-        (("--time", "when", "--group", "sender"), r"--group.*\btime\b"),
         (("--drop", "links", "--drop", "sender", "--drop", "when"), r"DATA.*t\.csv"),
         (("--certify", "2"), r"^--certify.*'2'"),
         (("--confidence", "1"), r"^--confidence.*\b1\.0\b"),
@@ -903,6 +903,32 @@ def test_a_check_ends_with_0_or_4(run, trained):
     code, _, err = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
     assert code == 2
     assert re.search("--target.*'no', 'yes'.*'spam'.*'maybe'", err)
+
+
+@pytest.mark.core
+def test_visits_of_patients_are_certified_and_checked_by_patient(run, monkeypatch):
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR[:1])
+    for name, seed in (("visits.csv", 0), ("later.csv", 1)):
+        draw_visits(np.random.default_rng(seed), 400).to_csv(name, index=False)
+    wanted = ("--target", "outcome", "--positive", "disease", "--limit", "fn <= 20%")
+    for more in (("--group", "patient"), ("--group", "patient", "--time", "day")):
+        model = ("--out", f"{len(more)}.skops", "--strategies", "move")
+        code, out, err = run("steer", "visits.csv", *wanted, *more, *model, "--json")
+        assert (code, err) == (0, "")
+        certificate = SteeredClassifier.load(model[1]).certificate_
+        assert json.loads(out)["certificate"]["preference"] == "fn <= 20%"
+        assert "group and class" in " ".join(certificate.notes)
+        Path("certification.json").unlink()  # another split of the same rows
+    later = pd.read_csv("later.csv")
+    arguments = ("check", "2.skops", "later.csv", "--target", "outcome")
+    assert re.search(rf"\b{len(later)}\b.*\blater\.csv\b", run(*arguments)[1].replace(",", ""))
+    code, out, err = run(*arguments, "--group", "patient")
+    assert (code, err) == (0, "")
+    n = later.groupby("outcome")["patient"].nunique().sum()
+    assert re.search(rf"\b{n}\b.*\blater\.csv\b", out)
+    code, _, err = run(*arguments, "--group", "person")
+    assert code == 2
+    assert re.search("--group.*'person'", err)
 
 
 def test_the_card(run, trained):

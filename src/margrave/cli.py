@@ -354,14 +354,17 @@ def predict(options: Namespace) -> int:
 def check(options: Namespace) -> int:
     """Check a guarantee on newly labelled rows; the exit code is 4 if it no longer holds."""
     from margrave.app.predictions import check_folder, select_features
-    from margrave.app.samples import Table, read_labels
+    from margrave.app.samples import Table, read_groups, read_labels
     from margrave.app.tables import read_table
     from margrave.app.terminal import Printer
 
-    labelled, target = options.labelled, options.target
+    labelled, target, group = options.labelled, options.target, options.group
     _check_text_format(labelled, options)
     classifier = _load_model(options.model)
     if labelled.is_dir():
+        from margrave.app.folder import check_folder_options
+
+        check_folder_options({"group": group}, None)
         with _use_model(options.model):
             result = check_folder(classifier, labelled, target, options.level)
     else:
@@ -370,7 +373,8 @@ def check(options: Namespace) -> int:
         with _use_model(options.model):
             y = read_labels(table, target, classifier.classes_)
             X, _ = select_features(classifier, table.frame.drop(columns=target))
-            result = classifier.check(X, y, level=options.level)
+            groups = None if group is None else read_groups(table, group)
+            result = classifier.check(X, y, groups, level=options.level)
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
     printer.section(

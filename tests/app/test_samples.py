@@ -33,7 +33,6 @@ FRAME = pd.DataFrame(
         ({"time": "constant"}, "wrong_column", {"parameter": "time", "column": "constant"}),
         ({"group": "gap"}, "missing_values", {"parameter": "group", "column": "gap"}),
         ({"group": "spam"}, "same_column", {"parameter": "group", "received": "spam"}),
-        ({"group": "who", "time": "when"}, "conflict", {"parameter": "group", "other": "time"}),
         ({"positive": "Yes"}, "unknown_class", {"parameter": "positive", "near": ["yes"]}),
         ({"drop": FRAME.columns.drop("spam")}, "no_features", {"parameter": "data"}),
     ],

@@ -20,6 +20,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from tests.hospital import FEATURES, draw_visits, rate_over_patients
 from tests.steer.populations import (
     Population,
     along,
@@ -37,6 +39,7 @@ from margrave.steer import Dialog, GuaranteeError, Ledger, RowSample, SteeredCla
 from margrave.steer._certify import set_decision
 from margrave.steer._order_statistic import clopper_pearson, largest_allowed_count
 from margrave.steer._plan import Plan, certify_draws
+from margrave.steer._split import LatestDraw, RandomDraw
 from margrave.steer._thresholds import Offsets, Threshold, default_decision
 
 pytestmark = pytest.mark.core
@@ -544,6 +547,70 @@ class TestTables:
             return X, y[order], {"duplicates": "near"}
 
         self.check("fp <= 10%", draw, 15)
+
+
+class TestVisits:
+    """Visits of patients, some healthy and some not: rates are over the patients with a class."""
+
+    POPULATION = draw_visits(np.random.default_rng(9), 20_000)
+
+    @staticmethod
+    def draws(visits, each_class, seed):
+        """What draws a certification set at random, and what draws the latest visits."""
+        codes = (visits["outcome"] == "disease").to_numpy().astype(int)
+        groups, time = (
+            np.unique(visits["patient"], return_inverse=True)[1],
+            visits["day"].to_numpy(),
+        )
+        alone = np.ones(len(codes), dtype=bool)
+        return codes, (
+            RandomDraw.of(codes, groups, seed, each_class),
+            LatestDraw(codes, time, alone, groups, each_class, seed),
+        )
+
+    @pytest.mark.parametrize("text", ["fp <= 20%", "fn <= 20%"])
+    def test_thresholds_on_one_visit_of_each_patient_and_class(self, text):
+        plan, code = single(text, BEYOND[text[:2]]), int(text[:2] == "fn")
+        label = "disease" if code else "healthy"
+        of_class = self.POPULATION[self.POPULATION["outcome"] == label].sort_values("pressure")
+        weights = 1 / of_class.groupby("patient")["patient"].transform("size").to_numpy()
+        scores, below = of_class["pressure"].to_numpy(), np.cumsum(weights) / weights.sum()
+        n_false = np.zeros(2, dtype=int)
+        for seed in range(400):
+            visits = draw_visits(np.random.default_rng(seed), 120)
+            codes, draws = self.draws(visits, True, seed)
+            for i, draw in enumerate(draws):
+                at = draw.rows(draw.complete({code: 40}))[1]
+                some = visits["pressure"].to_numpy()[at]
+                threshold = set_decision(plan, some, codes[at], DELTA).decision.high
+                rate = np.interp(threshold, scores, below)
+                n_false[i] += (rate if code else 1 - rate) > 0.2
+        assert all(holds(n, 400, DELTA) for n in n_false)
+        assert min(n_false) > 400 * DELTA / 3
+
+    @pytest.mark.parametrize(
+        ("text", "columns"), [("fn <= 25%", ["patient"]), ("fp <= 25%", ["patient", "day"])]
+    )
+    def test_certificates(self, text, columns):
+        """Through the public functions, with members that are trained on the other patients."""
+        label, models = "disease" if text[:2] == "fn" else "healthy", []
+        for seed in range(15):
+            visits = draw_visits(np.random.default_rng(seed), 250)
+            more = dict(zip(("groups", "time"), (visits[name] for name in columns), strict=False))
+            dialog = Dialog.from_data(
+                visits[FEATURES],
+                visits["outcome"],
+                committee=LogisticRegression(),
+                guarantee=text,
+                positive="disease",
+                random_state=seed,
+                **more,
+            )
+            dialog.prefer(text, strategies=["move"])
+            models.append(dialog.accept(confidence=1 - DELTA))
+        rates = [rate_over_patients(model, self.POPULATION, label) for model in models]
+        assert holds(sum(rate > 0.25 for rate in rates), 15, DELTA)
+        assert np.mean(rates) > 0.15  # nor are they much stricter than they have to be
 
 
 def test_one_call():

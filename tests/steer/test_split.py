@@ -11,7 +11,6 @@ from tests.examples import few
 from tests.steer.populations import holds
 
 from margrave import Preference
-from margrave.steer import Dialog
 from margrave.steer._certify import Plan, set_decision
 from margrave.steer._order_statistic import samples_needed
 from margrave.steer._split import (
@@ -222,13 +221,6 @@ class TestTime:
             split_rows(y, 0.0, None, np.arange(60), 0)
         with pytest.raises(ValueError, match=r"\btime\b"):
             split_rows(y[::-1], 0.0, None, np.arange(60), 0)
-
-    def test_with_groups_it_is_refused(self):
-        """METHODS: both must be respected if given; what cannot be done must not be said."""
-        y = np.tile(["a", "b"], 50)
-        X = np.random.default_rng(0).normal(size=(100, 2))
-        with pytest.raises(ValueError, match=r"\bgroups\b.*\btime\b"):
-            Dialog.from_data(X, y, groups=np.arange(100), time=np.arange(100))
 
 
 class TestShare:

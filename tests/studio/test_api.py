@@ -175,6 +175,16 @@ def test_a_plan_says_who_sees_which_rows(client, table, choices, parts):
     assert sum(one["n"] for one in received["support"]) == parts["certify"]
 
 
+def test_a_plan_with_groups_and_a_time(client, table):
+    """The bundled table has neither, so two of its columns stand for them."""
+    choices = {"target": "target", "group": "pedigree", "time": "age"}
+    for guarantee, each in (("fn <= 30%", "group and class"), ("precision >= 40%", "group")):
+        received = client.ok(f"/tables/{table}/plan", {**choices, "guarantee": guarantee})
+        assert received["parts"]["certify"] > 20
+        assert any(f"each {each}." in remark for remark in received["remarks"])
+        assert any("latest" in remark for remark in received["remarks"])
+
+
 def test_a_plan_counts_equal_rows(client):
     lines = "".join(f"{i % 150},{i % 7},{'yes' if i % 2 else 'no'}\n" for i in range(300))
     text = f"a,b,target\n{lines}{lines}".encode()
@@ -582,7 +592,6 @@ def posted(dialog, table):
         ("/dialogs", new | {"drop": ["zzz"]}, ["columns", "'zzz'", "'pregnant'", "'age'"]),
         ("/dialogs", new | {"positive": "maybe"}, ["positive", "'neg'", "'pos'", "'maybe'"]),
         ("/dialogs", new | {"group": "target"}, ["group", "'target'"]),
-        ("/dialogs", new | {"group": "age", "time": "mass"}, ["group", "time"]),
         (f"{dialog}/prefer", {"wants": ["fp <= 5"], "at": 99}, ["step", "99"]),
         (
             f"{dialog}/prefer",

@@ -56,7 +56,6 @@ WRONG_STEER = (
             ("--drop", "sendr"),
             ("--time", "sender"),
             ("--time", "spam"),
-            ("--time", "when", "--group", "sender"),
             ("--drop", "links", "--drop", "sender", "--drop", "when"),
             ("--positive", "maybe"),
             ("--certify", "2"),

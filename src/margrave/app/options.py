@@ -89,8 +89,7 @@ def _steer(parser: _Parser) -> None:
         "a useless model; by default the command then stops."
     )
     parser.add_argument("--anyway", action="store_true", help=text)
-    text = "The column with the groups: rows of one group stay together in the split."
-    parser.add("--group", "COLUMN", text)
+    _add_group(parser, "rows of one group stay together in the split.")
     text = (
         "The column with the time of each row, as numbers or dates: the latest rows become the "
         "certification set."
@@ -145,6 +144,7 @@ def _check(parser: _Parser) -> None:
         "divide it among the checks."
     )
     parser.add("--level", "NUMBER", text, type=float, default=0.05)
+    _add_group(parser, "rows of one group count as in the certificate.")
     _add_text_format(parser)
 
 
@@ -193,6 +193,10 @@ def _add_target(parser: _Parser) -> None:
         "sorted order."
     )
     parser.add("--positive", "CLASS", text)
+
+
+def _add_group(parser: _Parser, meaning: str) -> None:
+    parser.add("--group", "COLUMN", f"The column with the groups: {meaning}")
 
 
 def _add_text_format(parser: _Parser) -> None:

@@ -112,14 +112,6 @@ class Table:
             problem = f"is missing. Name the column with the classes, one of {names}."
             raise InputError("target", problem, code="missing")
         target = target or _TARGET
-        if group is not None and time is not None:
-            raise InputError(
-                "group",
-                "cannot be used together with time, because only one of them can determine the "
-                "split. Leave out one.",
-                code="conflict",
-                other="time",
-            )
         self.column(target, "target")
         others = {"group": group, "time": time}
         for parameter, name in [*others.items(), *(("drop", name) for name in drop)]:
@@ -283,7 +275,7 @@ def samples_of(
         table.frame[features],
         y,
         known if positive is None else match_label(positive, np.unique(y), "positive"),
-        None if group is None else _read_groups(table, group),
+        None if group is None else read_groups(table, group),
         None if time is None else _read_times(table, time),
     )
 
@@ -359,7 +351,7 @@ def _read_classes(table: Table, target: str) -> NDArray[Any]:
     return np.array(values)
 
 
-def _read_groups(table: Table, name: str) -> NDArray[Any]:
+def read_groups(table: Table, name: str) -> NDArray[Any]:
     """Return the group of each sample as a number."""
     texts = _read_complete(table, name, "group")
     return np.unique(texts.astype(str), return_inverse=True)[1]

@@ -61,7 +61,7 @@ from margrave.steer import (
     certification_fraction,
     check_certified,
     check_confidence,
-    check_matrix,
+    check_predictions,
     get_strategies,
     hash_rows,
     hash_samples,
@@ -442,8 +442,10 @@ def check(model: SteeredClassifier, X: Any, y: Any, *, level: float = 0.05) -> C
     owner = "scale.check"
     check_certified(model, owner)
     blocks = Blocks.of_samples(owner, X, y=y)
-    matrix, hashes = blocks.reduce(_check_block, _join_checked, model)
-    return check_matrix(model, matrix, hashes, level, owner)
+    predicted, codes, *hashes = blocks.reduce(_check_block, _join_checked, model, owner)
+    return check_predictions(
+        model, predicted, codes, RowHashes(*hashes) if hashes else None, level, owner
+    )
 
 
 def recertify(
@@ -494,19 +496,15 @@ def recertify(
     return recertify_scores(model, scores, codes, rows, confidence, owner)
 
 
-def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, RowHashes | None]:
+def _check_block(X: Any, y: Any, model: SteeredClassifier, owner: str) -> list[NDArray[Any]]:
     rows = plain_rows(X)
-    return model.confusion(rows, y), hash_samples(model, rows)
+    predicted = model.decision_.predict(score_samples(model, rows))
+    codes, hashes = _labels.encode(y, model.classes_, f"{owner}, y"), hash_samples(model, rows)
+    return [predicted, codes, *([] if hashes is None else [hashes.exact, hashes.rounded])]
 
 
-def _join_checked(
-    parts: list[tuple[Confusion, RowHashes | None]],
-) -> tuple[Confusion, RowHashes | None]:
-    first = parts[0][0]
-    counts = np.sum([matrix.counts for matrix, _ in parts], axis=0)
-    hashes = [own for _, own in parts if own is not None]
-    matrix = Confusion(counts, first.classes, first.positive)
-    return matrix, RowHashes.joined(hashes) if hashes else None
+def _join_checked(parts: list[list[NDArray[Any]]]) -> list[NDArray[Any]]:
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
 def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: str) -> KeyedRows:

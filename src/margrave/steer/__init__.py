@@ -58,7 +58,7 @@ from margrave.steer._steered import LIMITS as LIMITS
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steered import adopt_fit as adopt_fit
 from margrave.steer._steered import check_certified as check_certified
-from margrave.steer._steered import check_matrix as check_matrix
+from margrave.steer._steered import check_predictions as check_predictions
 from margrave.steer._steered import hash_samples as hash_samples
 from margrave.steer._steered import make_model as make_model
 from margrave.steer._steered import recertify_scores as recertify_scores

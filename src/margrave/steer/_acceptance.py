@@ -23,7 +23,10 @@ from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
+from margrave.steer._row_hashes import ROW
+from margrave.steer._split import what_to_count
 from margrave.steer._steered import SteeredClassifier, certified_model
+from margrave.steer._table_split import check_one_per_sample
 from margrave.steer._tuning_data import Candidate, TuningData
 
 
@@ -117,13 +120,14 @@ class Acceptances:
         data: TuningData,
         X: Any,
         y: ArrayLike | None,
+        groups: ArrayLike | None,
         confidence: float,
         reserve: bool,
         anyway: bool,
     ) -> SteeredClassifier:
         """Certify the model of a step, or return the one accepted before for the same request."""
         confidence = float(confidence)
-        wanted, certification_set, rows = self._begin(reply, data, X, y)
+        wanted, certification_set, rows = self._begin(reply, data, X, y, groups)
         known = self._known(step, certification_set, confidence)
         if known is not None:
             return known
@@ -165,7 +169,7 @@ class Acceptances:
         anyway: bool,
     ) -> None:
         """Raise the error of `model` that can be known without the certification set's labels."""
-        wanted, certification_set, rows = self._begin(reply, data, None, None)
+        wanted, certification_set, rows = self._begin(reply, data, None, None, None)
         if self._known(step, certification_set, confidence) is not None:
             return
         prospect = Prospect.of(wanted, reply.candidate, data, certification_set.codes, confidence)
@@ -183,17 +187,23 @@ class Acceptances:
         data: TuningData,
         X: Any,
         y: ArrayLike | None,
+        groups: ArrayLike | None,
         confidence: float,
         reserve: bool,
     ) -> ExpectedCertificate:
         """Return what the certificate of a step will probably state."""
-        wanted, certification_set, rows = self._begin(reply, data, X, y)
+        wanted, certification_set, rows = self._begin(reply, data, X, y, groups)
         part = self.ledger.account(rows, 1 - confidence).next_part(1 - confidence, reserve)
         codes = certification_set.codes
         return Prospect.of(wanted, reply.candidate, data, codes, confidence).expect(part)
 
     def _begin(
-        self, reply: Reply, data: TuningData, X: Any, y: ArrayLike | None
+        self,
+        reply: Reply,
+        data: TuningData,
+        X: Any,
+        y: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> tuple[Preference, CertificationSet, RowSample]:
         """Return what to guarantee, the certification set, and the rows of its account."""
         if reply.preference is None:
@@ -202,7 +212,7 @@ class Acceptances:
                 "first, such as prefer('fp <= 1%').",
                 code="no_preference",
             )
-        return reply.preference, *self._certification_set(data, X, y)
+        return reply.preference, *self._certification_set(reply.preference, data, X, y, groups)
 
     def _part(self, rows: RowSample, name: str, delta: float, reserve: bool) -> float:
         """Return what a request may use: the same as before, if it is the same request."""
@@ -222,7 +232,12 @@ class Acceptances:
         return None
 
     def _certification_set(
-        self, data: TuningData, X: Any, y: ArrayLike | None
+        self,
+        wanted: Preference,
+        data: TuningData,
+        X: Any,
+        y: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> tuple[CertificationSet, RowSample]:
         """Return the certification set of the caller, else the one that was set aside."""
         if (X is None) != (y is None):
@@ -232,9 +247,19 @@ class Acceptances:
                 allowed="both, or neither",
                 received=None,
             )
+        if y is None and groups is not None:
+            allowed = "None without X_certify"
+            raise ParameterError.of("Dialog.accept", "groups", allowed, "groups")
         if y is not None:
+            owner, one_of = "Dialog.accept", ROW
+            if groups is not None:
+                groups = check_one_per_sample(groups, len(np.asarray(y)), "groups", owner)
+                one_of = what_to_count(wanted, data.codes, data.labels, data.positive)
             own = make_certification_set(
-                X, y, data.committee, data.used, data.X.X, "Dialog.accept", encoded=True
+                *(X, y, data.committee, data.used, data.X.X, owner),
+                encoded=True,
+                groups=groups,
+                one_of=one_of,
             )
             return own, RowSample.of(X, counted=not data.used.together)
         if self.certification_set is None or self.rows is None:

@@ -583,6 +583,8 @@ class Check:
         Confusion matrix of the new samples.
     n_used : int
         Number of these samples that the model was built from; estimated for more than 10,000.
+    notes : tuple of str
+        Which samples were counted, if not all.
 
     Examples
     --------
@@ -601,6 +603,7 @@ class Check:
     guarantees: tuple[GuaranteeCheck, ...]
     confusion: Confusion
     n_used: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def alarm(self) -> bool:
@@ -623,7 +626,7 @@ class Check:
                 f"Warning: {self.n_used:,} of these {self.confusion.n:,} samples equal rows that "
                 "the model was built from, so they are no evidence about new samples."
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
 
 def make_guarantees(
@@ -654,6 +657,7 @@ def check_guarantees(
     matrix: Confusion,
     level: float,
     n_used: int = 0,
+    notes: tuple[str, ...] = (),
 ) -> Check:
     """Check the guarantees of a certificate on newly labelled samples.
 
@@ -668,4 +672,4 @@ def check_guarantees(
         least = level / len(certificate.guarantees)
         smallest_p = (limit if guarantee.at_most else 1 - limit) ** n
         checks.append(GuaranteeCheck(guarantee, count, n, p, p < least, smallest_p < least))
-    return Check(tuple(checks), matrix, n_used)
+    return Check(tuple(checks), matrix, n_used, notes)

@@ -41,7 +41,14 @@ from margrave.steer._order_statistic import (
 )
 from margrave.steer._plan import Draws, TuningScores, certify_draws, make_plan, planning_sizes
 from margrave.steer._plan import Plan as Plan
-from margrave.steer._row_hashes import NEAR, RowHashes, UsedRows, one_of_each
+from margrave.steer._row_hashes import (
+    NEAR,
+    ROW,
+    RowHashes,
+    UsedRows,
+    one_of_each,
+    one_of_each_group,
+)
 from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Offsets, Threshold
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
@@ -473,6 +480,8 @@ class CertificationSet:
         Notes about the samples, for a certificate.
     at : ndarray or None
         Their positions in the data that the dialog was made from; None for other samples.
+    one_of : str
+        What they are one of each of: "group", "group and class", or "" without groups.
     """
 
     X: Rows
@@ -481,6 +490,7 @@ class CertificationSet:
     rows: RowHashes
     notes: tuple[str, ...] = ()
     at: Codes | None = None
+    one_of: str = ROW
 
     @classmethod
     def of(
@@ -491,9 +501,10 @@ class CertificationSet:
         rows: RowHashes,
         notes: tuple[str, ...] = (),
         at: Codes | None = None,
+        one_of: str = ROW,
     ) -> CertificationSet:
         """Make the set; the scores of the members identify its samples."""
-        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), rows, notes, at)
+        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), rows, notes, at, one_of)
 
 
 def make_certification_set(
@@ -504,6 +515,8 @@ def make_certification_set(
     known: Any,
     owner: str,
     encoded: bool = False,
+    groups: NDArray[Any] | None = None,
+    one_of: str = ROW,
 ) -> CertificationSet:
     """Make a certification set of samples that the user passes: one of each set of copies.
 
@@ -521,6 +534,10 @@ def make_certification_set(
         Whom the errors are about.
     encoded : bool, default=False
         Whether `known` is encoded.
+    groups : ndarray, optional
+        The group of each sample.
+    one_of : str
+        What the set then has one sample of each of, as in `CertificationSet`.
 
     Raises
     ------
@@ -541,11 +558,20 @@ def make_certification_set(
         notes += (
             f"{n} that equal or nearly equal rows that the model was built from were left out.",
         )
-    if used.together:
-        kept = one_of_each(copies.sets, 0)
-        kept = kept[~is_copy[kept]]
-        X, codes, rows = select_rows(X, kept), codes[kept], rows[kept]
-    return CertificationSet.of(committee.encode(X), codes, committee, rows, notes)
+    kept = one_of_each(copies.sets, 0) if used.together else np.arange(len(codes))
+    kept = kept[~is_copy[kept]]
+    if groups is not None:
+        kept = one_of_each_group(rows.exact, codes, groups, one_of, kept)
+        notes += (describe_groups(one_of),)
+    encoded_rows = committee.encode(select_rows(X, kept))
+    return CertificationSet.of(
+        encoded_rows, codes[kept], committee, rows[kept], notes, one_of=one_of
+    )
+
+
+def describe_groups(one_of: str) -> str:
+    """Say, for a certificate, what rates are over."""
+    return f"the certification set has one sample of each {one_of}, so rates are over groups."
 
 
 @dataclass(frozen=True, eq=False)
@@ -634,7 +660,7 @@ def certify(
             nearest = prospect.find_nearest(grant.part, looser=True)
             certificate = replace(certificate, expected=replace(expected, nearest=nearest))
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
-    used = data.used.with_rows(certification_set.rows)
+    used = replace(data.used.with_rows(certification_set.rows), one_of=certification_set.one_of)
     return Certified(scorer, decision, plan, certificate, used)
 
 

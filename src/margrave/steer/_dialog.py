@@ -285,10 +285,12 @@ class Dialog(Saved):
             The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
         groups : array-like of shape (n_samples,), default=None
             The group of each sample. The split keeps groups together, and the certification set has
-            one sample of each of its groups. Not together with `time`.
+            one sample of each of its groups; if it is planned for limits on rates within a class,
+            one of each group and class.
         time : array-like of shape (n_samples,), default=None
             The time of each sample. The certification set holds the latest samples, and the
-            predictions for the tuning set come from members trained on earlier samples only.
+            predictions for the tuning set come from members trained on earlier samples only. With
+            `groups`, it has the groups with the latest samples, whose earlier samples are not used.
         duplicates : {"group", "near", "independent"}, default="group"
             What rows are that are equal, also if only an identifier, a time or the like differs, or
             that are nearly equal. Copies of one observation would break a guarantee: with "group"
@@ -1168,6 +1170,7 @@ class Dialog(Saved):
         X_certify: Any = None,
         y_certify: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         confidence: float = 0.95,
         reserve: bool = False,
         anyway: bool = False,
@@ -1189,6 +1192,10 @@ class Dialog(Saved):
             :meth:`from_data` kept apart.
         y_certify : array-like of shape (n_samples,), default=None
             Labels of `X_certify`.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each of these samples, none of them a group that was trained or tuned on.
+            One sample of each group counts, or of each group and class if all limits are on rates
+            within a class.
         confidence : float, default=0.95
             1 minus the probability that a request ends in a certificate of which a guarantee is
             false.
@@ -1238,6 +1245,7 @@ class Dialog(Saved):
             self._data,
             X_certify,
             y_certify,
+            groups,
             confidence,
             reserve,
             anyway,
@@ -1252,6 +1260,7 @@ class Dialog(Saved):
         X_certify: Any = None,
         y_certify: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         confidence: float = 0.95,
         reserve: bool = False,
     ) -> ExpectedCertificate:
@@ -1262,7 +1271,7 @@ class Dialog(Saved):
 
         Parameters
         ----------
-        X_certify, y_certify, confidence, reserve
+        X_certify, y_certify, groups, confidence, reserve
             As in :meth:`accept`.
 
         Returns
@@ -1290,7 +1299,7 @@ class Dialog(Saved):
         """
         check_confidence(confidence, "Dialog.expected_certificate")
         return self._acceptances.expect(
-            self.reply, self._data, X_certify, y_certify, float(confidence), reserve
+            self.reply, self._data, X_certify, y_certify, groups, float(confidence), reserve
         )
 
     def check_accept(

@@ -30,6 +30,9 @@ GROUP, NEAR, INDEPENDENT = "group", "near", "independent"
 """What rows are that are equal, or nearly: copies (nearly equal ones too, if they are few), copies
 in any case, or independent observations."""
 
+ROW, ONE_OF_GROUP, ONE_OF_CLASS = "", "group", "group and class"
+"""What a certificate counts: each row, or one of each group, or one of each group and class."""
+
 # A larger fraction of nearly equal rows cannot be by chance.
 MAX_BY_CHANCE = 0.005
 # Nearly equal: equal up to so many digits below the scale of each column. Numbers in single
@@ -120,6 +123,22 @@ def one_of_each(rows: Hashes | Codes, random_state: Any) -> Codes:
     return np.sort(shuffled[first])
 
 
+def one_of_each_group(
+    rows: Hashes, codes: Codes, groups: NDArray[Any], one_of: str, among: Codes
+) -> Codes:
+    """Return the position of one row of each group, or of each group and class, in order.
+
+    The choice `among` some rows is pseudo-random. It is a function of the set of rows, whatever
+    their order.
+    """
+    rows, codes, units = rows[among], codes[among], np.unique(groups, return_inverse=True)[1][among]
+    order = np.lexsort([units, codes, rows])
+    order = order[np.random.RandomState(np.sort(rows).view(np.uint32)).permutation(len(rows))]
+    if one_of == ONE_OF_CLASS:
+        units = units * (codes.max(initial=0) + 1) + codes
+    return np.sort(among[order[np.unique(units[order], return_index=True)[1]]])
+
+
 @dataclass(frozen=True, eq=False)
 class RowHashes:
     """The hashes of some rows.
@@ -170,6 +189,8 @@ class UsedRows:
         The multiples that numbers are rounded to before rows are compared.
     rows : RowHashes
         The hashes of the rows.
+    one_of : str
+        What the certificate counts one row of.
     """
 
     duplicates: str
@@ -177,6 +198,7 @@ class UsedRows:
     left_out: tuple[int, ...]
     grid: Floats
     rows: RowHashes
+    one_of: str = ROW
 
     @classmethod
     def none_of(cls, X: Any, duplicates: str, left_out: tuple[int, ...] = ()) -> UsedRows:

@@ -5,7 +5,12 @@ samples are used for training and tuning by cross-fitting: the prediction for a 
 members trained without it. In a large table, only the samples of one fold are used for tuning.
 Alternatively, a fraction of them is only used for tuning. A group of
 samples is never split. With a time, the certification set contains the latest samples, and members
-predict samples that are later than those they were trained on.
+predict samples that are later than those they were trained on. With both, members predict later
+samples of other groups, and a group with one of the latest samples is not trained or tuned on.
+
+The certification set has one sample of each of its groups, or one of each group and class if all
+limits are on rates within a class. The samples of a class are then of different groups, and each
+group that has the class counts once.
 
 Rows with equal features may be copies of one observation. The certification set has one of them,
 and none of which a copy was trained on: that would make its prediction too good, and a copy in the
@@ -31,7 +36,7 @@ from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed, supported_rate
 from margrave.steer._planned_split import SplitPlan, number_of_others
-from margrave.steer._row_hashes import one_of_each
+from margrave.steer._row_hashes import ONE_OF_CLASS, ONE_OF_GROUP, one_of_each
 
 FOLDS = 5
 # With so many samples, and so many of each class, one of the folds is enough to tune on. On tables
@@ -42,6 +47,7 @@ _ONE_GROUP = "Steering needs at least two groups; got one."
 _CLASS_IN_ONE_GROUP = (
     "Steering needs samples of each class in several groups; all samples of a class are in one."
 )
+_OTHER_GROUPS = " The earlier samples have to be of other groups."
 # The minimum number of samples supports a guarantee only if there is no error among them.
 _SIZE_FACTOR = 3
 
@@ -232,6 +238,13 @@ def rates_within_classes(
     return bool(bounds) and all(int(rows.sum()) == 1 for _, rows, _ in bounds)
 
 
+def what_to_count(preference: Preference, codes: Codes, labels: Any, positive: Any) -> str:
+    """Return what a certificate counts one sample of if there are groups."""
+    sizes = np.bincount(codes, minlength=len(labels))
+    within = rates_within_classes(preference, sizes, labels, positive)
+    return ONE_OF_CLASS if within else ONE_OF_GROUP
+
+
 def split_rows(
     y: NDArray[Any],
     fraction: float,
@@ -259,13 +272,14 @@ def split_rows(
         The number of the set of equal rows that each sample belongs to; None if all rows differ.
     """
     build, certify = np.arange(len(y)), np.arange(0)
-    if time is not None:
-        latest = _latest_rows(time, fraction)
-        build, certify = np.flatnonzero(~latest), np.flatnonzero(latest)
+    if fraction > 0 and time is not None:
+        build, certify = _split_latest(time, groups, fraction)
     elif fraction > 0 and groups is None:
         build, certify = _draw_rows(y, fraction, random_state, equal)
     elif fraction > 0 and groups is not None:
         build, certify = _split_groups(fraction, groups, check_random_state(random_state))
+    if groups is not None:
+        certify = certify[one_of_each(groups[certify], random_state)]
     certify = without_copies(certify, build, equal, random_state)
     return make_split(y, build, certify, groups, time, random_state, tune, equal)
 
@@ -289,14 +303,15 @@ def make_split(
         raise SplitError(
             "Steering by time needs samples of each class that are earlier than the "
             "certification set; there are too few different times, or a class is only in the "
-            "latest samples.",
+            "latest samples." + ("" if groups is None else _OTHER_GROUPS),
             code="time",
         )
     if tune is not None:
-        tuning = _tuning_set(y[build], tune, groups, time, random_state, equal)
-        return Split(build, certify, [], tuning)
+        training, tuning = _split_tuning(y[build], tune, groups, time, random_state, equal)
+        kept = np.sort(np.concatenate([training, tuning]))
+        return Split(build[kept], certify, [], np.searchsorted(kept, np.sort(tuning)))
     if time is not None:
-        return Split(build, certify, _forward_folds(y[build], time))
+        return Split(build, certify, _forward_folds(y[build], time, groups))
     folds = tuning_folds(y[build], groups, equal)
     # A single fold might hold out a few groups only, which differ from the others.
     return Split(build, certify, folds[:1] if groups is None and _is_large(y[build]) else folds)
@@ -313,8 +328,9 @@ class RandomDraw:
     units : ndarray of shape (n,)
         The group or the set of equal rows of each sample; none is divided.
     order : ndarray
-        Positions of one sample of each unit, in random order: a smaller certification set is a part
-        of a larger one.
+        Positions of one sample of each unit, or of each unit and class, the units in random order:
+        a smaller certification set is a part of a larger one, and the sets of two classes have as
+        many units in common as possible.
     """
 
     codes: Codes
@@ -323,12 +339,16 @@ class RandomDraw:
     by_class = True
 
     @classmethod
-    def of(cls, codes: Codes, units: NDArray[Any], random_state: Any) -> RandomDraw:
-        """Draw one sample of each unit."""
+    def of(
+        cls, codes: Codes, units: Codes, random_state: Any, each_class: bool = False
+    ) -> RandomDraw:
+        """Draw one sample of each unit, or of each unit and class."""
         random = check_random_state(random_state)
         shuffled = random.permutation(len(codes))
-        _, first = np.unique(units[shuffled], return_index=True)
-        return cls(codes, units, random.permutation(shuffled[first]))
+        parts = with_class(units, codes) if each_class else units
+        drawn = shuffled[np.unique(parts[shuffled], return_index=True)[1]]
+        place = np.argsort(random.permutation(units.max() + 1))
+        return cls(codes, units, drawn[np.argsort(place[units[drawn]])])
 
     @property
     def available(self) -> list[int]:
@@ -362,33 +382,62 @@ class RandomDraw:
 class LatestDraw:
     """Samples in the order of time, of which the latest are set aside.
 
+    With groups, these are one of the latest samples of each group, or of each group and class, and
+    no group has samples in both parts.
+
     Attributes
     ----------
     codes, time : ndarray of shape (n,)
         True classes and times.
     alone : ndarray of bool, shape (n,)
-        Whether no other row equals a sample; only these certainly count.
+        Whether no other row, or no row of another group, equals a sample; only these certainly
+        count.
+    groups : ndarray of shape (n,) or None
+        The group of each sample.
+    by_class : bool
+        Whether one sample of each group and class is set aside.
+    random_state : int, RandomState instance or None
+        Draws this sample among the latest ones.
     """
 
     codes: Codes
     time: NDArray[Any]
     alone: NDArray[np.bool_]
-    by_class = False
+    groups: Codes | None = None
+    by_class: bool = False
+    random_state: Any = None
 
     @property
     def available(self) -> list[int]:
         """The number of samples of each class."""
-        return self._count(self.alone)
+        return self._count(np.ones(len(self.time), dtype=bool))
+
+    @cached_property
+    def _units(self) -> Codes:
+        """What one sample each is set aside of: the rows, the groups, or the groups and classes."""
+        if self.groups is None:
+            return np.arange(len(self.codes))
+        return with_class(self.groups, self.codes) if self.by_class else self.groups
+
+    @cached_property
+    def _last(self) -> NDArray[np.bool_]:
+        """Which sample is the last one of each unit, among those that count."""
+        last = np.zeros(len(self.time), dtype=bool)
+        at = np.flatnonzero(self.alone)
+        at = at[np.argsort(self.time[at], kind="stable")][::-1]
+        last[at[np.unique(self._units[at], return_index=True)[1]]] = True
+        return last
 
     def _count(self, rows: NDArray[np.bool_]) -> list[int]:
-        sizes: list[int] = np.bincount(self.codes[rows], minlength=self.codes.max() + 1).tolist()
+        counted = self.codes[rows & self._last]
+        sizes: list[int] = np.bincount(counted, minlength=self.codes.max() + 1).tolist()
         return sizes
 
     @cached_property
     def _times(self) -> list[NDArray[Any]]:
-        """The times of each class, in order."""
+        """The last times of the units of each class, in order."""
         return [
-            np.sort(self.time[self.alone & (self.codes == code)])
+            np.sort(self.time[self._last & (self.codes == code)])
             for code in range(self.codes.max() + 1)
         ]
 
@@ -403,16 +452,27 @@ class LatestDraw:
 
     def complete(self, needed: Mapping[int, int]) -> list[int]:
         """Return the number of samples of each class among the latest ones."""
-        return self._count(self._latest(needed) & self.alone)
+        return self._count(self._latest(needed))
 
     def fraction(self, fraction: float) -> list[int]:
         """Return the number of samples of each class in the latest fraction."""
-        return self._count(_latest_rows(self.time, fraction) & self.alone)
+        latest = np.zeros(len(self.time), dtype=bool)
+        latest[_split_latest(self.time, self.groups, fraction)[1]] = True
+        return self._count(latest)
 
     def rows(self, sizes: Sequence[int]) -> tuple[Codes, Codes]:
         """Return the positions of the other samples and of the certification set."""
         latest = self._latest(dict(enumerate(sizes)))
-        return np.flatnonzero(~latest), np.flatnonzero(latest)
+        if self.groups is None:
+            return np.flatnonzero(~latest), np.flatnonzero(latest)
+        counted = np.flatnonzero(latest & self.alone)
+        certify = counted[one_of_each(self._units[counted], self.random_state)]
+        return np.flatnonzero(~np.isin(self.groups, self.groups[latest])), certify
+
+
+def with_class(units: Codes, codes: Codes) -> Codes:
+    """Return the number of the unit and class of each sample."""
+    return np.asarray(units * (codes.max() + 1) + codes)
 
 
 def _is_large(y: NDArray[Any]) -> bool:
@@ -450,49 +510,64 @@ def _draw_rows(
     return np.flatnonzero(~is_drawn), np.flatnonzero(is_drawn)
 
 
-def _latest_rows(time: NDArray[Any], fraction: float) -> NDArray[np.bool_]:
-    """Return a mask of the latest fraction of the samples; equal times are not split."""
-    if fraction == 0:
-        return np.zeros(len(time), dtype=bool)
-    first = np.sort(time)[len(time) - max(round(len(time) * fraction), 1)]
-    return np.asarray(time >= first)
+def _split_latest(
+    time: NDArray[Any], groups: NDArray[Any] | None, fraction: float
+) -> tuple[Codes, Codes]:
+    """Split off the latest fraction of the samples, or all samples since the time at which this
+    fraction of the groups still has some. Equal times and groups are not split.
+    """
+    last = _last_of_group(time, groups)
+    ends = np.sort(last if groups is None else last[one_of_each(groups, 0)])
+    first = ends[len(ends) - max(round(len(ends) * fraction), 1)]
+    return np.flatnonzero(last < first), np.flatnonzero(time >= first)
 
 
-def _tuning_set(
+def _last_of_group(values: NDArray[Any], groups: NDArray[Any] | None) -> NDArray[Any]:
+    """Return for each sample the largest value in its group; without groups, its own."""
+    if groups is None:
+        return values
+    codes, order = np.unique(groups, return_inverse=True)[1], np.argsort(values, kind="stable")
+    last = np.empty(codes.max(initial=-1) + 1, dtype=values.dtype)
+    last[codes[order]] = values[order]  # the last assignment remains
+    return last[codes]
+
+
+def _split_tuning(
     y: NDArray[Any],
     fraction: float,
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: Any,
     equal: Codes | None = None,
-) -> Codes:
-    """Return the positions of a separate tuning set: the latest samples, or stratified by class.
+) -> tuple[Codes, Codes]:
+    """Return the positions of the training set and of a separate tuning set.
 
-    Groups and equal rows are not split. Every class needs one sample for training and two for
-    tuning.
+    The tuning set has the latest samples, or is stratified by class. Groups and equal rows are not
+    split. Every class needs one sample for training and two for tuning.
     """
     classes, codes = np.unique(y, return_inverse=True)
     sizes = np.bincount(codes)
     if time is not None:
-        tuning = np.flatnonzero(_latest_rows(time, fraction))
+        training, tuning = _split_latest(time, groups, fraction)
     elif groups is not None:
         tuning = _draw_whole_groups(codes, fraction, groups, check_random_state(random_state))
+        training = np.setdiff1d(np.arange(len(y)), tuning)
     else:
         check_fraction(fraction, sizes, "tune")
-        _, tuning = _draw_rows(y, fraction, random_state, equal)
-    tuning_sizes = np.bincount(codes[tuning], minlength=len(classes))
-    for label, n, n_tuning in zip(classes, sizes.tolist(), tuning_sizes.tolist(), strict=True):
-        if n_tuning < 2 or n_tuning == n:
+        training, tuning = _draw_rows(y, fraction, random_state, equal)
+    n_sets = [np.bincount(codes[at], minlength=len(classes)).tolist() for at in (training, tuning)]
+    for label, n, n_training, n_tuning in zip(classes, sizes.tolist(), *n_sets, strict=True):
+        if n_tuning < 2 or n_training < 1:
             raise SplitError(
                 "Dialog.from_data needs tune to leave at least one sample of every class for "
-                f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning:,} and "
+                f"training and two for tuning; tune={fraction:g} leaves {n_training:,} and "
                 f"{n_tuning:,} of {name_class(label)}.",
                 code="too_few_samples",
                 parameter="tune",
                 label=_labels.plain(label),
                 n=int(n),
             )
-    return np.sort(tuning)
+    return training, tuning
 
 
 def _draw_whole_groups(
@@ -549,19 +624,26 @@ def tuning_folds(
     return folds
 
 
-def _forward_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
-    """Return folds that hold out a block of time and train on the earlier blocks."""
+def _forward_folds(
+    y: NDArray[Any], time: NDArray[Any], groups: NDArray[Any] | None
+) -> list[tuple[Codes, Codes]]:
+    """Return folds that hold out a block of time and train on the earlier blocks.
+
+    A group is held out in the block of its last sample, and is not trained on there.
+    """
     block = _time_blocks(time, FOLDS + 1)
+    last = _last_of_group(block, groups)
     folds = []
     for i in range(1, block.max(initial=0) + 1):
-        training, held_out = np.flatnonzero(block < i), np.flatnonzero(block == i)
-        if len(np.unique(y[training])) == len(np.unique(y)):
+        training = np.flatnonzero((block < i) & (last != i))
+        held_out = np.flatnonzero((block == i) & (last == i))
+        if len(held_out) and len(np.unique(y[training])) == len(np.unique(y)):
             folds.append((training, held_out))
     labels = [y[held_out] for _, held_out in folds]
     if not labels or len(np.unique(np.concatenate(labels))) < len(np.unique(y)):
         raise SplitError(
             "Steering by time needs early and late samples of each class; all samples of a class "
-            "are early or all are late.",
+            "are early or all are late." + ("" if groups is None else _OTHER_GROUPS),
             code="time",
         )
     return folds
@@ -576,29 +658,27 @@ def _time_blocks(time: NDArray[Any], n_blocks: int) -> Codes:
 
 
 def time_folds(
-    y: NDArray[Any], time: NDArray[Any], equal: Codes | None = None
+    y: NDArray[Any],
+    time: NDArray[Any],
+    groups: NDArray[Any] | None = None,
+    equal: Codes | None = None,
 ) -> list[tuple[Codes, Codes]]:
     """Return folds that hold out one block of time each; stratified folds if a class gets lost."""
-    block = _time_blocks(time, FOLDS)
+    block = _last_of_group(_time_blocks(time, FOLDS), groups)
     folds = [(np.flatnonzero(block != i), np.flatnonzero(block == i)) for i in np.unique(block)]
     n_classes = len(np.unique(y))
     if len(folds) < 2 or any(len(np.unique(y[training])) < n_classes for training, _ in folds):
-        return tuning_folds(y, None, equal)
+        return tuning_folds(y, groups, equal)
     return folds
 
 
 def _split_groups(
     fraction: float, groups: NDArray[Any], random: np.random.RandomState
 ) -> tuple[Codes, Codes]:
-    """Draw a fraction of the groups, and one sample of each for the certification set.
-
-    Two samples of a group are not independent, even if their classes differ.
-    """
+    """Draw a fraction of the groups."""
     names = random.permutation(np.unique(groups))
     if len(names) < 2:
         raise SplitError(_ONE_GROUP, code="groups")
     n_drawn = min(max(round(fraction * len(names)), 1), len(names) - 1)
     in_drawn = np.isin(groups, names[:n_drawn])
-    build, drawn = np.flatnonzero(~in_drawn), random.permutation(np.flatnonzero(in_drawn))
-    _, first = np.unique(groups[drawn], return_index=True)
-    return build, drawn[first]
+    return np.flatnonzero(~in_drawn), np.flatnonzero(in_drawn)

@@ -32,6 +32,7 @@ from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import (
     CertificationSet,
+    describe_groups,
     find_used_copies,
     make_certification_set,
     refuse_used_rows,
@@ -371,7 +372,7 @@ def _certification_set(
     if not len(at):
         return None
     encoded, rows, notes = committee.encode(select_rows(X, at)), split.rows[at], _notes(split)
-    return CertificationSet.of(encoded, split.codes[at], committee, rows, notes, at)
+    return CertificationSet.of(encoded, split.codes[at], committee, rows, notes, at, split.one_of)
 
 
 def _catalogue_names(committee: Any) -> list[str] | None:
@@ -496,10 +497,7 @@ def _notes(split: TableSplit) -> tuple[str, ...]:
     """Describe, for the certificate, how the certification set was determined."""
     notes = list(split.notes)
     if split.groups is not None:
-        notes.append(
-            "groups were kept together; the certification set has one sample of each group, so "
-            "rates are over groups."
-        )
+        notes.append(f"groups were kept together; {describe_groups(split.one_of)}")
     if split.time is not None:
         notes.append(
             "the certification set holds the latest samples by time; the guarantee holds for later "

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +34,7 @@ from margrave.steer._certify import (
     Plan,
     certify,
     check_confidence,
+    describe_groups,
     refuse_used_rows,
     renew_certificate,
 )
@@ -43,14 +45,19 @@ from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import (
     INDEPENDENT,
     NEAR,
+    ONE_OF_GROUP,
+    ROW,
     RowHashes,
     UsedRows,
     hash_rows,
     one_of_each,
+    one_of_each_group,
 )
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
+from margrave.steer._split import what_to_count
 from margrave.steer._start import fit_unsteered, start_from_table
 from margrave.steer._strategies import Search, get_strategies
+from margrave.steer._table_split import check_one_per_sample
 from margrave.steer._thresholds import Decision, default_decision
 
 LIMITS = (
@@ -433,8 +440,13 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             reject_label=self.reject_label_,
         )
 
-    def check(self, X: Any, y: ArrayLike, *, level: float = 0.05) -> Check:
+    def check(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, *, level: float = 0.05
+    ) -> Check:
         """Test whether the guarantees still hold on newly labelled samples.
+
+        Samples count as in the certificate: one of each set of copies, and with groups one of each
+        group, or of each group and class. Which one depends on the samples only.
 
         Parameters
         ----------
@@ -446,6 +458,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             independent observations.
         y : array-like of shape (n_samples,)
             True labels.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each sample.
         level : float in (0, 1), default=0.05
             Largest probability of a false alarm, if the guarantees hold.
 
@@ -478,12 +492,24 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         """
         owner = "SteeredClassifier.check"
         check_certified(self, owner)
-        return check_matrix(self, self.confusion(X, y), hash_samples(self, X), level, owner)
+        scores, y = score_samples(self, X), _labels.natural(y)
+        check_consistent_length(scores, y)
+        codes, rows = _labels.encode(y, self.classes_, f"{owner}: y"), hash_samples(self, X)
+        sets = self._find_copies(X, codes).sets
+        if groups is not None:
+            groups = check_one_per_sample(groups, len(codes), "groups", owner)
+        predicted = self.decision_.predict(scores)
+        return check_predictions(self, predicted, codes, rows, level, owner, sets, groups)
+
+    def _find_copies(self, X: Any, codes: Codes) -> Copies:
+        encoded = self.scorer_.committee.encoder is not None
+        return find_copies(X, codes, encoded=encoded, all_near=self.duplicates == NEAR)
 
     def recertify(
         self,
         X: Any,
         y: ArrayLike,
+        groups: ArrayLike | None = None,
         *,
         confidence: float | None = None,
         ledger: Ledger | None = None,
@@ -502,6 +528,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             once.
         y : array-like of shape (n_samples,)
             True labels.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each sample. One sample of each group counts, or of each group and class if
+            all limits are on rates within a class.
         confidence : float in (0, 1), default=None
             Confidence of the new certificate. None is the confidence of the current one.
         ledger : Ledger, default=None
@@ -543,10 +572,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
-        encoded, all_near = self.scorer_.committee.encoder is not None, self.duplicates == NEAR
-        copies = find_copies(X, codes, encoded=encoded, all_near=all_near)
+        copies = self._find_copies(X, codes)
         copies.check(self.duplicates, self.classes_, GuaranteeError)
-        return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies)
+        if groups is not None:
+            groups = check_one_per_sample(groups, len(codes), "groups", owner)
+        return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies, groups)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
@@ -740,17 +770,55 @@ def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
     return RowHashes(exact, exact)
 
 
-def check_matrix(
-    model: SteeredClassifier, matrix: Confusion, rows: RowHashes | None, level: float, owner: str
+def check_predictions(
+    model: SteeredClassifier,
+    predicted: Codes,
+    codes: Codes,
+    rows: RowHashes | None,
+    level: float,
+    owner: str,
+    sets: Codes | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> Check:
-    """Test the guarantees of a model on the matrix of new samples, with their hashes."""
+    """Test the guarantees of a model on predictions for new samples, with hashes of these.
+
+    By default the sets of copies are those of equal hashes.
+    """
     certificate, plan = check_certified(model, owner)
     if not is_number(level) or not 0 < level < 1:
         raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
-    n_used = 0
-    if model._used is not None and rows is not None:
-        n_used = refuse_used_rows(model._used, rows, owner, allowed=0.5)
-    return check_guarantees(certificate, plan.preference, matrix, level, n_used)
+    used, notes = model._used, []
+    one_of = ROW if used is None else used.one_of
+    if groups is None and one_of:
+        notes.append("The rates of the certificate are over groups; no groups were passed.")
+    one_of = ROW if groups is None else one_of or ONE_OF_GROUP
+    if sets is None and rows is not None:
+        sets = np.unique(rows.exact, return_inverse=True)[1]
+    kept = _choose_counted(model, predicted, codes, sets, groups, one_of)
+    if len(kept) < len(codes):
+        of = one_of or "set of copies"
+        notes.append(f"{len(kept):,} of {len(codes):,} samples count: one of each {of}.")
+    matrix, n_used = plan.matrix(predicted[kept], codes[kept]), 0
+    if used is not None and rows is not None:
+        n_used = refuse_used_rows(used, rows[kept], owner, allowed=0.5)
+    return check_guarantees(certificate, plan.preference, matrix, level, n_used, tuple(notes))
+
+
+def _choose_counted(
+    model: SteeredClassifier,
+    outcomes: Floats | Codes,
+    codes: Codes,
+    sets: Codes | None,
+    groups: NDArray[Any] | None,
+    one_of: str,
+) -> Codes:
+    """Return the positions of the samples that count, with their scores or predictions."""
+    kept = np.arange(len(codes))
+    if sets is not None and model.duplicates != INDEPENDENT:
+        kept = one_of_each(sets, 0)
+    if groups is not None:
+        kept = one_of_each_group(hash_rows(outcomes), codes, groups, one_of, kept)
+    return kept
 
 
 def recertify_scores(
@@ -762,21 +830,26 @@ def recertify_scores(
     owner: str,
     use: Callable[..., AbstractContextManager[Grant]] | None = None,
     copies: Copies | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> SteeredClassifier:
     """Make a model with a new decision and certificate, from scores of new samples."""
     certificate, plan = check_certified(model, owner)
     level = certificate.confidence if confidence is None else confidence
     check_confidence(level, owner)
-    used = model._used
+    used, one_of = model._used, ROW
+    if groups is not None:
+        one_of = what_to_count(plan.preference, codes, plan.classes, plan.positive)
     if rows is not None and used is not None:
         refuse_used_rows(used, rows, owner)
-        used = used.with_rows(rows)
+        used = replace(used.with_rows(rows), one_of=one_of)
     if copies is None and rows is not None:
         copies = Copies.equal(rows.exact)
     notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
-    if copies is not None and model.duplicates != INDEPENDENT:
-        kept = one_of_each(copies.sets, 0)
-        scores, codes = scores[kept], codes[kept]
+    if groups is not None:
+        notes += (describe_groups(one_of),)
+    sets = None if copies is None else copies.sets
+    kept = _choose_counted(model, scores, codes, sets, groups, one_of)
+    scores, codes = scores[kept], codes[kept]
     if use is not None:
         use = partial(use, preference=certificate.requested, delta=1 - level)
     decision, new = renew_certificate(certificate, plan, scores, codes, level, notes, owner, use)

@@ -30,7 +30,17 @@ from margrave.steer._planned_split import (
     plan_fractions,
     plan_sizes,
 )
-from margrave.steer._row_hashes import GROUP, INDEPENDENT, NEAR, RowHashes, UsedRows, one_of_each
+from margrave.steer._row_hashes import (
+    GROUP,
+    INDEPENDENT,
+    NEAR,
+    ONE_OF_CLASS,
+    ONE_OF_GROUP,
+    ROW,
+    RowHashes,
+    UsedRows,
+    one_of_each,
+)
 from margrave.steer._split import (
     LatestDraw,
     RandomDraw,
@@ -42,6 +52,7 @@ from margrave.steer._split import (
     split_rows,
     time_folds,
     tuning_folds,
+    with_class,
     without_copies,
 )
 from margrave.table import TableEncoder
@@ -196,6 +207,13 @@ class TableSplit:
         )
 
     @property
+    def one_of(self) -> str:
+        """What the certification set has one sample of each of."""
+        if self.groups is None:
+            return ROW
+        return ONE_OF_CLASS if self.plan is not None and self.plan.by_class else ONE_OF_GROUP
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes about copies, for a certificate."""
         return self.copies.notes(self.used.duplicates, self.classes)
@@ -207,7 +225,7 @@ class TableSplit:
             None if of is None else of[at] for of in (self.groups, self.time, self.equal)
         )
         if time is not None:
-            return time_folds(self.labels[at], time, equal)
+            return time_folds(self.labels[at], time, groups, equal)
         return tuning_folds(self.labels[at], groups, equal)
 
 
@@ -239,13 +257,6 @@ def split_table(
     check_sizes(classes, codes, distinct, owner)
     positive = check_positive(positive, classes, owner)
     time = None if time is None else check_one_per_sample(time, n, "time", owner)
-    if groups is not None and time is not None:
-        raise ParameterError(
-            f"{owner} needs groups or time, not both; got both.",
-            parameter="groups",
-            allowed="None, if time is set",
-            received="both",
-        )
     if certify is not None and not isinstance(certify, tuple):
         copies.check(duplicates, classes, SplitError)
     equal = copies.sets_if_any if together else None
@@ -279,22 +290,27 @@ def _counted(codes: Codes, distinct: Codes, groups: NDArray[Any] | None, certify
     return codes[distinct]
 
 
-def _make_draw(table: _Table, random_state: Any) -> RandomDraw | LatestDraw:
-    """Make what draws a certification set from a table: at random, or the latest rows."""
-    codes, groups, time, equal = table.codes, table.groups, table.time, table.equal
+def _make_draw(table: _Table, random_state: Any, each_class: bool) -> RandomDraw | LatestDraw:
+    """Make what draws a certification set from a table: at random, or the latest rows.
+
+    With groups it has one row of each, or one of `each_class`.
+    """
+    codes, time, equal = table.codes, table.time, table.equal
+    rows = np.arange(len(codes))
+    if table.groups is None and time is None:
+        return RandomDraw.of(codes, rows if equal is None else equal, random_state)
+    groups = None if table.groups is None else np.unique(table.groups, return_inverse=True)[1]
+    alone = np.ones(len(codes), dtype=bool)
+    if equal is not None:
+        # A row cannot be in the certification set if a copy of it may be there or be trained on.
+        units = rows if groups is None else with_class(groups, codes) if each_class else groups
+        pairs = np.unique(np.column_stack([equal, units]), axis=0)
+        alone = np.bincount(pairs[:, 0])[equal] == 1
     if time is not None:
-        alone = np.ones(len(codes), dtype=bool) if equal is None else np.bincount(equal)[equal] == 1
-        return LatestDraw(codes, time, alone)
-    if groups is None:
-        return RandomDraw.of(codes, np.arange(len(codes)) if equal is None else equal, random_state)
-    _, units = np.unique(groups, return_inverse=True)
-    draw = RandomDraw.of(codes, units, random_state)
-    if equal is None:
-        return draw
-    # A sample with a copy in another group cannot be in the certification set.
-    pairs = np.unique(np.column_stack([equal, units]), axis=0)
-    is_in_one = np.bincount(pairs[:, 0])[equal] == 1
-    return replace(draw, order=draw.order[is_in_one[draw.order]])
+        each_class = each_class and groups is not None
+        return LatestDraw(codes, time, alone, groups, each_class, random_state)
+    draw = RandomDraw.of(codes, rows if groups is None else groups, random_state, each_class)
+    return replace(draw, order=draw.order[alone[draw.order]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,10 +344,10 @@ def _plan_split(
     began, names, sizes = perf_counter(), tuple(table.classes.tolist()), np.bincount(codes)
     if guarantee.in_rates(Confusion(np.diag(sizes), names, positive)) != guarantee:
         return None
-    draw = _make_draw(table, random_state)
+    limits = limits_by_class(guarantee, sizes, names, positive, delta)
+    draw = _make_draw(table, random_state, each_class=bool(limits))
     if min(draw.available) < 1:
         return None
-    limits = limits_by_class(guarantee, sizes, names, positive, delta)
     largest = largest_sizes(limits, draw) if limits else draw.fraction(FRACTIONS[-1])
     if min(largest) < 1:
         return None

@@ -143,8 +143,10 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
             "estimated roughly."
         )
     if choices.get("group") is not None:
+        by_class = " and class" * (sizes.plan is not None and sizes.plan.by_class)
         remarks.append(
-            "Rows of a group stay together; the certification set has one row of each group."
+            f"Rows of a group stay together; the certification set has one row of each "
+            f"group{by_class}."
         )
     if choices.get("time") is not None:
         remarks.append(

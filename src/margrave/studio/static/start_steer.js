@@ -207,7 +207,7 @@ export function More({ table, choices, change }) {
       ${column(
         'group',
         'Rows that belong together',
-        'Such as mails of one sender: a group is never split, and the certification set has one row of each.',
+        'Such as mails of one sender: a group is never split, and the certification set has one row of each, or of each and class.',
       )}
       ${column('time', 'Time of a row', 'The latest rows are the certification set, and members are evaluated on later rows.')}
       <${Field}

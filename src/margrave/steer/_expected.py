@@ -78,7 +78,9 @@ class ExpectedCell:
 
     def excludes(self, rate: float) -> bool:
         """Whether a measured rate is outside of the 90 % range."""
-        return self.low is not None and self.high is not None and not self.low <= rate <= self.high
+        if self.low is None or self.high is None:
+            return False
+        return not self.low <= round(rate, _DIGITS) <= self.high
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,25 @@ def table(
     return text.getvalue().encode()
 
 
+def judged() -> bytes:
+    """A CSV file of answers with one coarse score: 295 bad and 90 good ones, hardly told apart."""
+    draw = np.random.default_rng(0)
+    lines = ["score,verdict"]
+    for size, mean, verdict in ((295, 4.4, "bad"), (90, 5.6, "good")):
+        scores = draw.normal(mean, 2, size).round().clip(0, 10).astype(int)
+        lines += [f"{score},{verdict}" for score in scores]
+    return "\n".join(lines).encode()
+
+
+JUDGED = {
+    "target": "verdict",
+    "positive": "good",
+    "members": ["logistic"],
+    "duplicates": "independent",
+}
+"""The choices for that table: at most 5% of bad predicted good leave nothing predicted good."""
+
+
 def uploaded(user: Client, data: bytes | None = None, name: str = "mails.csv") -> str:
     """A table, as if the page had sent it."""
     answer = user.http.post("/api/tables", files={"file": (name, data or table())})
@@ -81,6 +100,7 @@ class Name:
     ALTERNATIVES = "Alternatives"
     ASK_NODE = "Tune this node"
     ASK_POINT = "Apply this point"
+    ANYWAY = re.compile("^Certify anyway")
     CANCEL_TRAINING = "Cancel the training"
     ENOUGH = re.compile("^Use th")
     PROVISIONAL = re.compile("^Provisional")
@@ -107,6 +127,7 @@ class Name:
     MEMBERS = "Members"
     MISS_COST = "Cost of a false negative"
     MODEL_FILE = re.compile("^Model for")
+    NEAREST = "Request these limits"
     NEW_DIALOG = "New dialog"
     NOT_TRAINED = "Not trained"
     OFFER = re.compile(r"^(Requested|Certified) in step \d+")

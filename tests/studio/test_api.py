@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
+from tests.studio.page_parts import JUDGED, judged, trained, uploaded
 from tests.studio.serving import connected, serving
 
 from margrave.steer import Dialog
@@ -24,6 +25,7 @@ from margrave.studio.uploads import ENDINGS, parquet_of
 
 TOKEN = "a-token-for-tests"  # noqa: S105
 FAST = ["move", "reject"]
+N_MODELS = ("n_accepted", "n_useless")
 SECONDS = 30
 
 
@@ -430,6 +432,8 @@ def test_the_whole_story(client):
     n_negative, n_positive = map(sum, one["confusion"]["counts"])
     assert n_negative <= 100  # of a limited class, those that allow more errors
     assert n_positive == 54
+    assert one["useless"] == []
+    assert lacks(one["errors"], "1,000", 651, 349) == []  # as many as of 500 and 268 in the table
     assert record["used_up"] is True
     assert numbers(record["left"])[0] == 154
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
@@ -441,7 +445,7 @@ def test_the_whole_story(client):
     (line,) = [one for one in client.ok("/dialogs")["dialogs"] if one["title"] == "The story"]
     received = {
         key: line[key]
-        for key in ("table_name", "kind", "state", "n_steps", "preference", "met", "n_accepted")
+        for key in (*("table_name", "kind", "state", "n_steps", "preference", "met"), *N_MODELS)
     }
     assert received == {
         "table_name": "pima",
@@ -451,6 +455,7 @@ def test_the_whole_story(client):
         "preference": "fn <= 60",
         "met": True,
         "n_accepted": 1,
+        "n_useless": 0,
     }
 
 
@@ -501,6 +506,43 @@ def test_half_of_the_certify_samples_can_be_left_for_another(client):
     assert (
         client.ok(f"/tables/{client.table('iris')}/plan", {"target": "target"})["used_up"] is False
     )
+
+
+def test_what_is_improbable_is_certified_only_if_one_insists(client):
+    name = client.dialog("pima", own=True, members=["logistic"])
+    client.asked(name, "fp <= 45, fn <= 90", strategies=FAST)
+    guarantee = client.ok(f"{name}/guarantee", params={"confidence": 0.8})
+    expected = guarantee["expected"]
+    assert guarantee["error"] is None
+    assert expected["useful"] <= expected["probability"] < 0.5
+    before = client.ok(name)["left"]
+    stopped = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
+    assert (stopped["state"], stopped["code"]) == ("failed", "improbable")
+    received = {key: stopped["fields"][key] for key in ("probability", "useful", "nearest")}
+    assert received == {key: expected[key] for key in received}
+    assert client.ok(name)["left"] == before
+    refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "anyway": True}))
+    assert refused["state"] == "failed"
+    assert refused["code"] != "improbable"
+    assert client.ok(name)["used_up"] is True
+
+
+def test_a_certified_model_that_is_useless_is_no_success(client):
+    table = uploaded(client, judged(), "judged.csv")
+    name = f"/dialogs/{trained(client, table, 'fp <= 5%', **JUDGED)}"
+    expected = client.ok(f"{name}/guarantee")["expected"]
+    assert expected["useful"] < 0.5 < expected["probability"]
+    stopped = client.finished(client.post(f"{name}/accept"))
+    assert stopped["code"] == "improbable"
+    accepted = client.finished(client.post(f"{name}/accept", {"anyway": True}))
+    assert accepted["result"] == {"accepted": 1}
+    (one,) = client.ok(name)["accepted"]
+    assert lacks(one["useless"][0], "good", 18) == []
+    assert one["expected"]["nearest"] == expected["nearest"]
+    assert lacks(one["errors"], "1,000", 766, 234) == []  # as many as of 295 and 90 in the table
+    (line,) = (one for one in client.ok("/dialogs")["dialogs"] if name.endswith(one["id"]))
+    assert (line["n_accepted"], line["n_useless"]) == (1, 1)
+    assert "anyway=True" in client.get(f"{name}/script.py").text
 
 
 def test_a_program_is_tuned_node_by_node_and_grown(client):

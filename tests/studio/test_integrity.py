@@ -161,6 +161,7 @@ def test_a_notebooks_dialog_is_the_same_in_the_page():
         assert found["parts"]["certify"] == dialog.sizes.certify
         (accepted,) = found["accepted"]
         assert accepted["text"] == str(model.certificate_)
+        assert model.certificate_.describe_errors() in accepted["errors"]
         loaded = type(model).from_bytes(user.get(f"{path}/accepted/1/model.skops").content)
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
         user.asked(path, "fn <= 30", keep=False)

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from tests.studio.browser import AXE, NARROW, WIDE, overflow, until
 from tests.studio.page_parts import (
     CERTIFY,
+    JUDGED,
     LONG,
     REFUSED,
     TABS,
@@ -22,6 +23,7 @@ from tests.studio.page_parts import (
     hold_ends,
     home,
     in_words,
+    judged,
     more_choices,
     node_field,
     only,
@@ -291,6 +293,24 @@ def test_accepting(looks, user, mails_table):
     expect(panel(page, CERTIFY).locator(".offer .notice-warn")).to_be_visible()
     assert user.ok(f"/dialogs/{dialog}")["used_up"]
     look.at("used-up", "#tab-panel")
+
+
+@pytest.mark.full
+def test_what_is_useless(looks, user):
+    dialog = trained(user, uploaded(user, judged(), "judged.csv"), "fp <= 5%", **JUDGED)
+    look = looks(f"#/d/{dialog}/certify")
+    page = look.page
+    button(page, Name.ANYWAY).click()
+    look.at("a warning", "dialog")
+    page.keyboard.press("Escape")
+    look.at("a useless model is expected", "#tab-panel")
+    user.finished(user.post(f"/dialogs/{dialog}/accept", {"anyway": True}))
+    page.reload()
+    expect(page.get_by_role("article")).to_be_visible()
+    look.at("a useless model is certified")
+    home(page).click()
+    expect(page.locator(".tag-warn").first).to_be_visible()
+    look.at("a useless model in the list", "main")
 
 
 @pytest.mark.full

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 from tests.studio.browser import NARROW, SECONDS, WIDE, axe, overflow, until
 from tests.studio.page_parts import (
     CERTIFY,
+    JUDGED,
     LONG,
     REFUSED,
     SLOW,
@@ -34,6 +35,7 @@ from tests.studio.page_parts import (
     hold_ends,
     home,
     in_words,
+    judged,
     keep_box,
     matrix,
     more_choices,
@@ -732,6 +734,49 @@ def test_the_nearest_limits_can_be_requested(show, user, mails_table):
     at_step(page, 2)
     assert record(user, page)["steps"][2]["preference"] == nearest
     expect(button(page, Name.ACCEPT)).to_be_enabled()
+
+
+def test_a_useless_model_is_certified_only_after_a_warning(show, user):
+    dialog = trained(user, uploaded(user, judged(), "judged.csv"), "fp <= 5%", **JUDGED)
+    page = show(f"#/d/{dialog}/certify")
+    shown = panel(page, CERTIFY)
+    warning = shown.get_by_role("region", name="Expected certificate").locator(".notice-warn")
+    nearest = user.ok(f"/dialogs/{dialog}/guarantee")["expected"]["nearest"]
+    expect(warning).to_contain_text(nearest, timeout=LONG)
+    expect(button(warning, Name.NEAREST)).to_have_class("button-primary")
+    expect(button(page, Name.ACCEPT)).to_have_count(0)
+    expect(button(page, Name.ANYWAY)).to_have_class("button")
+    button(page, Name.ANYWAY).click()
+    expect(page.get_by_role("dialog").locator(".notice-warn")).to_be_visible()
+    button(page, Name.CONFIRM).click()
+    paper = shown.get_by_role("article")
+    expect(paper).to_be_visible(timeout=LONG)
+    accepted = record(user, page)["accepted"][0]
+    expect(paper.locator("h3")).to_contain_text(accepted["useless"][0])
+    expect(paper).to_contain_text(accepted["errors"])
+    expect(paper.locator(".notice-warn")).to_contain_text(nearest)
+    for place in (page.locator(".dialog-head"), page.locator(".trail"), shown):
+        expect(place.locator(".tag-good, .notice-good")).to_have_count(0)
+    expect(step(page, 1).locator(".tag-warn")).to_be_visible()
+    home(page).click()
+    line = page.get_by_role("listitem").filter(has=page.locator(f"a[href$='{dialog}']"))
+    expect(line.locator(".tag-warn")).to_be_visible()
+
+
+def test_a_certificate_begins_with_what_is_guaranteed_and_its_cost(show, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 25%")
+    job = user.finished(user.post(f"/dialogs/{dialog}/accept"))
+    assert job["state"] == "done", job
+    page = show(f"#/d/{dialog}/certify")
+    paper = panel(page, CERTIFY).get_by_role("article")
+    accepted = record(user, page)["accepted"][0]
+    text = paper.inner_text()
+    first = (accepted["guarantees"][0].partition(" (")[0], accepted["errors"], "Model")
+    places = [
+        text.index(part) for part in (*first, accepted["meaning"], "On the certification set")
+    ]
+    assert places == sorted(places)
+    expect(paper.get_by_role("columnheader", name="rejected")).to_have_count(0)
 
 
 def test_a_refusal_is_shown_once(show, user, mails_table):

@@ -57,6 +57,7 @@ def store(url):
 
 
 counter = itertools.count()
+MODEL = {"route": "set", "useless": ["it predicts spam for none of 9 samples of spam"]}
 
 
 def new_user(store):
@@ -71,7 +72,7 @@ def owner(store):
 
 
 def new_model(number, step, piece=b"model"):
-    return AcceptanceRow(number=number, step=step, record={"route": "set"}, piece=piece)
+    return AcceptanceRow(number=number, step=step, record=MODEL, piece=piece)
 
 
 def everything(store, owner):
@@ -163,6 +164,7 @@ def test_a_dialog_from_its_beginning_to_an_accepted_model(store, owner):
         "refused": [{"used": [0.05, 0.1]}],
         "n_steps": 4,
         "n_accepted": 1,
+        "n_useless": 1,
         "preference": "fp <= 3",
         "met": False,
         "updated": row.updated,
@@ -172,7 +174,7 @@ def test_a_dialog_from_its_beginning_to_an_accepted_model(store, owner):
     assert [one.record for one in steps] == [record(number) for number in range(4)]
     assert steps[3].created.tzinfo is UTC
     [accepted] = store.acceptances(new.id)
-    assert (accepted.number, accepted.step, accepted.record) == (1, 3, {"route": "set"})
+    assert (accepted.number, accepted.step, accepted.record) == (1, 3, MODEL)
     assert store.acceptance_piece(new.id, 1) == b"model"
 
     pieces = store.pieces(new.id)

@@ -384,8 +384,7 @@ class Certificate:
     def describe_errors(self, sizes: Mapping[Any, float] | None = None) -> str:
         """Describe how many new samples of each class will be predicted wrong, as measured.
 
-        Where the rate is outside the range that was expected before, by more than a tenth, the text
-        says what was.
+        Where the rate is outside the range that was expected before, the text says what was.
 
         Parameters
         ----------

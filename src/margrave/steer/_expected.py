@@ -77,13 +77,10 @@ class ExpectedCell:
     high: float | None
 
     def excludes(self, rate: float) -> bool:
-        """Whether a measured rate is outside of the 90 % range, by more than a tenth.
-
-        A limited rate is often a little above it, because the whole allowance is used.
-        """
+        """Whether a measured rate is outside of the 90 % range."""
         if self.low is None or self.high is None:
             return False
-        return not 0.9 * self.low <= rate <= 1.1 * self.high
+        return not self.low <= round(rate, _DIGITS) <= self.high
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,12 @@ class DialogRow(Base):
     n_accepted: Mapped[int] = column_property(
         select(func.count()).where(AcceptanceRow.dialog_id == id).scalar_subquery()
     )
+    n_useless: Mapped[int] = column_property(
+        select(func.count())
+        .where(AcceptanceRow.dialog_id == id)
+        .where(AcceptanceRow.record[("useless", 0)].as_string().is_not(None))
+        .scalar_subquery()
+    )
     preference: Mapped[str | None] = column_property(
         select(StepRow.preference)
         .where(StepRow.dialog_id == id, StepRow.number == position)

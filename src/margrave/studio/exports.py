@@ -168,8 +168,8 @@ def _step_call(step: Record) -> str:
 def _accept_lines(record: Record, refused: list[Record]) -> Iterator[str]:
     """The uses of the certification set, in order; a refusal may use part of it as well."""
     for use in sorted([*record["accepted"], *refused], key=lambda use: use["use_number"]):
-        reserve = ", reserve=True" if use["reserve"] else ""
-        call = f"dialog.accept(confidence={use['confidence']!r}{reserve})"
+        options = "".join(f", {name}=True" for name in ("reserve", "anyway") if use.get(name))
+        call = f"dialog.accept(confidence={use['confidence']!r}{options})"
         yield ""
         yield f"dialog.goto({use['step']})"
         if use in refused:

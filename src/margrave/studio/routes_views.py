@@ -127,7 +127,7 @@ def guarantee(
     # The error says why it is certain that nothing is certified; to find it takes as long again.
     if expected is None or expected.probability == 0:
         try:
-            dialog.check_accept(confidence=confidence, reserve=reserve)
+            dialog.check_accept(confidence=confidence, reserve=reserve, anyway=True)
         except GuaranteeError as error:
             return views.Guarantee(expected=found, **problem_record(error))
     return views.Guarantee(expected=found)

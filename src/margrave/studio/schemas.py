@@ -272,7 +272,10 @@ class Dialog(BaseModel):
 
 
 class DialogLine(View):
-    """A dialog in the list of dialogs; `preference` and `met` belong to its current step."""
+    """A dialog in the list of dialogs; `preference` and `met` belong to its current step.
+
+    `n_useless` of its accepted models are certified, but useless.
+    """
 
     id: str
     title: str
@@ -283,6 +286,7 @@ class DialogLine(View):
     preference: str | None
     met: bool | None
     n_accepted: int
+    n_useless: int
     updated: datetime
 
 
@@ -372,7 +376,11 @@ class Growing(RequestBody):
 
 
 class Accepting(RequestBody):
-    """The confidence of a certificate, and whether to reserve half of delta for another one."""
+    """The confidence of a certificate, and whether to reserve half of delta for another one.
+
+    `anyway` certifies also if a useful model is probably not certified.
+    """
 
     confidence: Confidence = 0.95
     reserve: bool = False
+    anyway: bool = False

@@ -195,7 +195,8 @@ class ExpectedCell(ExpectedRate):
 class ExpectedCertificate(View):
     """What a certificate will probably state, before the certification set is used.
 
-    `nearest` are the limits to request instead, if these are unlikely to be certified.
+    `useful` is the probability of a certificate for a model that is not useless. If it is below
+    0.5, `nearest` are the limits to request instead.
     """
 
     preference: str
@@ -203,6 +204,7 @@ class ExpectedCertificate(View):
     delta: float
     route: str
     probability: float
+    useful: float | None = None  # null in certificates of earlier versions
     bounds: list[ExpectedBound]
     cells: list[ExpectedCell]
     nearest: str | None
@@ -214,7 +216,7 @@ class ExpectedCertificate(View):
 
 
 class Certificate(View):
-    """A certificate."""
+    """A certificate; `useless` says why the model is useless although it is certified."""
 
     confidence: float
     preference: str
@@ -222,6 +224,7 @@ class Certificate(View):
     meaning: str
     issued: str
     guarantees: list[Words]
+    useless: list[str] = []
     confusion: Matrix
     route: str
     remarks: list[str]
@@ -229,12 +232,17 @@ class Certificate(View):
 
 
 class Accepted(Certificate):
-    """An accepted model; `use_number` counts the uses of its certification set."""
+    """An accepted model; `use_number` counts the uses of its certification set.
+
+    `errors` describes the errors among 1,000 new rows in the proportions of the table, or among
+    100 rows of each class if there is no table.
+    """
 
     number: int
     use_number: int
     step: int
     text: str
+    errors: str = ""
     onnx: bool | None  # null if the studio cannot tell
 
     @classmethod
@@ -247,6 +255,7 @@ class Accepted(Certificate):
             use_number=certificate.number,
             step=accepted.step,
             text=str(certificate),
+            errors=f"Of 100 new rows of each class: {certificate.describe_errors()}.",
             onnx=onnx,
         )
 

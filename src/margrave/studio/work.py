@@ -6,13 +6,15 @@ stores its changes together with the end of the job.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any
 
 from margrave.app import Samples
 from margrave.app.messages import describe_training
+from margrave.app.request import Outcome
 from margrave.committee import wait_for_closed_trainings
-from margrave.steer import Dialog, GuaranteeError, Progress
+from margrave.steer import Dialog, GuaranteeError, Progress, UselessWarning
 from margrave.studio import views
 from margrave.studio.jobs import Handle
 from margrave.studio.problems import problem_record
@@ -148,10 +150,17 @@ def _store_step(
 def accept(workspace: Workspace, job: JobRow, handle: Handle) -> None:
     """Certify the current model; the ledger has recorded the use, whatever happens here."""
     handle.progress(0, 1, "Computing the guarantee on the certification set")
+    row = workspace.store.dialog(job.owner, job.dialog_id)
+    samples = None
+    if row.table_id is not None:
+        samples = workspace.samples(job.owner, row.table_id, row.choices)
     with workspace.changing(job.owner, job.dialog_id) as live:
         dialog, terms = live.dialog, job.arguments
+        kept = dict(terms)
         try:
-            model = dialog.accept(**terms)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UselessWarning)  # the page says so
+                model = dialog.accept(**terms)
         except GuaranteeError as error:
             if error.used_up:
                 live.refuse(error.fields["use_number"], {"step": dialog.position, **terms})
@@ -159,7 +168,10 @@ def accept(workspace: Workspace, job: JobRow, handle: Handle) -> None:
         else:
             same = [accepted.model is model for accepted in dialog.accepted]
             ended = handle.done({"accepted": same.index(True) + 1})
-        workspace.write(job.dialog_id, live, ended=ended, reserve=terms["reserve"])
+            if samples is not None:
+                outcome = Outcome.of(samples, dialog, terms["confidence"], model)
+                kept["errors"] = outcome.describe_errors()
+        workspace.write(job.dialog_id, live, ended=ended, accepted=kept)
 
 
 KINDS = {"train": train, "prefer": prefer, "nodes": tune_node, "grow": grow, "accept": accept}

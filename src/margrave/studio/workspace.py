@@ -88,7 +88,7 @@ class Live:
 
     def refuse(self, number: int, terms: Record) -> None:
         """Record a guarantee that was refused on the certification set, with the use's number."""
-        known = [{name: use[name] for name in terms} for use in self.refused]
+        known = [{name: use.get(name, False) for name in terms} for use in self.refused]
         if terms not in known:  # repeating it is the same use
             self.refused.append({"use_number": number, **terms})
 
@@ -310,7 +310,7 @@ class Workspace:
         *,
         ended: Ended | None = None,
         idle: bool = False,
-        reserve: bool = False,
+        accepted: Record | None = None,
         **values: Any,
     ) -> None:
         """Store all changes of a dialog in one transaction.
@@ -325,8 +325,8 @@ class Workspace:
             The job that made the changes, and that ends with them.
         idle : bool, default=False
             Whether to refuse the changes while the dialog has an unfinished job.
-        reserve : bool, default=False
-            Whether a new accepted model has reserved half of the error probability.
+        accepted : dict, optional
+            What the record of a new accepted model has besides, such as the terms of its request.
         **values
             Further values for :meth:`Store.change`.
         """
@@ -351,12 +351,12 @@ class Workspace:
         models = [
             AcceptanceRow(
                 number=number,
-                step=accepted.step,
-                record=views.accepted_record(accepted, number, _can_export(accepted.model))
-                | {"samples": accepted.samples, "reserve": reserve},
-                piece=accepted.model.to_bytes(),
+                step=one.step,
+                record=views.accepted_record(one, number, _can_export(one.model))
+                | {"samples": one.samples, "reserve": False, **(accepted or {})},
+                piece=one.model.to_bytes(),
             )
-            for number, accepted in enumerate(dialog.accepted, 1)
+            for number, one in enumerate(dialog.accepted, 1)
             if number > live.n_accepted
         ]
         live.revision = self.store.change(

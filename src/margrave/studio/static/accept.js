@@ -2,12 +2,13 @@
 // @ts-check
 
 import { Certificate, confidenceText } from './accept_certificate.js';
-import { Expected } from './accept_expected.js';
+import { describeDoubt, Expected, isImprobable } from './accept_expected.js';
 import { get, query } from './api.js';
 import { stepOf } from './dialog_state.js';
 import { count, DownloadLink, Empty, Field, html, labelText, Modal, Notice, plural, sentence, Spinner, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').ExpectedCertificate} ExpectedCertificate */
 /** @typedef {import('./types.js').Guarantee} Guarantee */
 /** @typedef {import('./types.js').Step} Step */
 /** @typedef {import('./types.js').Act} Act */
@@ -20,26 +21,31 @@ export function AcceptPanel({ dialog, act }) {
   const step = stepOf(dialog, dialog.position);
   const root = `/api/dialogs/${encodeURIComponent(dialog.id)}`;
   const newest = [...dialog.accepted].reverse();
+  const certified = newest.some((one) => one.step === dialog.position);
+  const offer = dialog.read_only
+    ? null
+    : step && step.preference !== null
+    ? html`<${Offer} key=${`${dialog.position} ${dialog.accepted.length}`} dialog=${dialog} step=${step} act=${act} />`
+    : html`<${Empty} title="There is nothing to guarantee yet">
+        The current step has no limits. Edit a cell of the matrix, or choose a point of the frontier.
+      <//>`;
   return html`<div class="panel-stack">
     <div class="panel-head">
       <h2>Certify & export</h2>
-      <p class="muted">
-        The matrix counts errors on the tuning set, which the steps were fitted to, so it is not a guarantee.
-        Certifying adjusts the decision on the certification
-        set${dialog.parts?.certify ? `, ${plural(dialog.parts.certify, 'row')} that training and steering did not use,` : ''}
-        ${' '}and states which limits hold for new rows. The certification set can be used once, or twice at half the error
-        probability each.
-      </p>
+      ${certified
+        ? null
+        : html`<p class="muted">
+            The matrix counts errors on the tuning set, which the steps were fitted to, so it is not a guarantee.
+            Certifying adjusts the decision on the certification
+            set${dialog.parts?.certify ? `, ${plural(dialog.parts.certify, 'row')} that training and steering did not use,` : ''}
+            ${' '}and states which limits hold for new rows. The certification set can be used once, or twice at half the error
+            probability each.
+          </p>`}
     </div>
     ${dialog.read_only && !newest.length ? html`<${Empty} title="No model is certified yet" />` : null}
-    ${dialog.read_only
-      ? null
-      : step && step.preference !== null
-      ? html`<${Offer} key=${`${dialog.position} ${dialog.accepted.length}`} dialog=${dialog} step=${step} act=${act} />`
-      : html`<${Empty} title="There is nothing to guarantee yet">
-          The current step has no limits. Edit a cell of the matrix, or choose a point of the frontier.
-        <//>`}
+    ${certified ? null : offer}
     ${newest.map((one) => html`<${Certificate} key=${one.number} dialog=${dialog} accepted=${one} root=${root} act=${act} />`)}
+    ${certified ? offer : null}
     <section class="panel-part">
       <h3>Export this session</h3>
       <p class="muted">
@@ -82,11 +88,12 @@ function Offer({ dialog, step, act }) {
   const guarantee = /** @type {Guarantee | null} */ (error ? null : data);
   const reason = guarantee?.error ?? null;
   const expected = guarantee?.expected ?? null;
+  const doubtful = expected && isImprobable(expected) ? expected : null;
 
   const certify = async () => {
     setConfirming(false);
     setCertifying(true);
-    await act.run('accept', { confidence, reserve });
+    await act.run('accept', { confidence, reserve, anyway: doubtful !== null });
     setCertifying(false);
   };
 
@@ -114,7 +121,9 @@ function Offer({ dialog, step, act }) {
           On the tuning set it is ${step.shortfall < 1 ? 'less than a row' : plural(step.shortfall, 'row')} short.
         <//>`}
     ${known
-      ? html`<${Notice} kind="good">This step is already certified: see certificate ${known.number} below.<//>`
+      ? html`<${Notice} kind=${known.useless.length ? 'warn' : 'good'}>
+          This step is already certified${known.useless.length ? ', but useless' : ''}: see certificate ${known.number}.
+        <//>`
       : null}
     ${noRows
       ? html`<${Notice} kind="warn" title="There is no certification set">
@@ -135,12 +144,12 @@ function Offer({ dialog, step, act }) {
           <div class="row">
             <button
               type="button"
-              class="button-primary"
+              class=${doubtful ? 'button' : 'button-primary'}
               disabled=${act.busy || loading || error !== null || reason !== null}
               aria-describedby=${reason ? 'accept-reason' : undefined}
               onClick=${() => setConfirming(true)}
             >
-              Certify this model
+              ${doubtful && !reason ? 'Certify anyway …' : 'Certify this model'}
             </button>
             ${working ? html`<${Spinner} label="Computing the guarantee" />` : null}
           </div>
@@ -157,7 +166,14 @@ function Offer({ dialog, step, act }) {
     ${noRows || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
     ${dialog.used_up && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
     ${confirming
-      ? html`<${Confirm} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${certify} onNo=${() => setConfirming(false)} />`
+      ? html`<${Confirm}
+          dialog=${dialog}
+          reserve=${reserve}
+          confidence=${confidence}
+          doubtful=${doubtful}
+          onYes=${certify}
+          onNo=${() => setConfirming(false)}
+        />`
       : null}
   </section>`;
 }
@@ -251,9 +267,10 @@ function Unprovable({ guarantee, fixed }) {
 
 /**
  * Asks for confirmation before the certification set is used.
- * @param {{dialog: Dialog, reserve: boolean, confidence: number, onYes: () => void, onNo: () => void}} props
+ * @param {{dialog: Dialog, reserve: boolean, confidence: number, doubtful: ExpectedCertificate | null, onYes: () => void,
+ *   onNo: () => void}} props  `doubtful`: what is expected, if a useful model is probably not certified
  */
-function Confirm({ dialog, reserve, confidence, onYes, onNo }) {
+function Confirm({ dialog, reserve, confidence, doubtful, onYes, onNo }) {
   return html`<${Modal}
     title=${reserve ? 'Use half of the certification set?' : 'Use the certification set?'}
     onClose=${onNo}
@@ -262,6 +279,7 @@ function Confirm({ dialog, reserve, confidence, onYes, onNo }) {
         ${reserve ? 'Use half and certify' : 'Use it and certify'}
       </button>`}
   >
+    ${doubtful ? html`<${Notice} kind="warn" title=${`${describeDoubt(doubtful)}.`}>The certification set is used all the same.<//>` : null}
     <p>
       The guarantee is computed on ${plural(dialog.parts?.certify ?? 0, 'row')} that training and steering did
       not use, with a confidence of ${confidenceText(confidence)}.

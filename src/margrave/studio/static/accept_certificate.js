@@ -4,7 +4,7 @@
 import { RateMatrix } from './accept_expected.js';
 import { get } from './api.js';
 import { goalText, stepOf } from './dialog_state.js';
-import { count, DownloadLink, html, plural, rate, rowTotals, SmallMatrix, useLoad } from './kit.js';
+import { count, DownloadLink, html, Notice, plural, rate, rowTotals, SmallMatrix, useLoad } from './kit.js';
 import { errorsOf, totalsOf } from './matrix_counts.js';
 
 /** @typedef {import('./types.js').Accepted} Accepted */
@@ -17,23 +17,45 @@ import { errorsOf, totalsOf } from './matrix_counts.js';
 export const confidenceText = (confidence) => `${Number((100 * confidence).toFixed(6))}%`;
 
 /**
- * A certified model and its certificate; readers of a link get no model files.
+ * A certified model and its certificate: first what is guaranteed, what it costs, and the model, or why it is useless.
+ * Readers of a link get no model files.
  * @param {{dialog: Dialog, accepted: Accepted, root: string, act: Act}} props
  */
 export function Certificate({ dialog, accepted, root, act }) {
   const files = `${root}/accepted/${accepted.number}`;
   const name = `certificate-${accepted.number}-title`;
   const { n } = totalsOf(accepted.confusion);
-  return html`<article class="certificate" aria-labelledby=${name}>
+  const { useless } = accepted;
+  const nearest = accepted.expected?.nearest;
+  const guarantees = html`<ul class="certificate-guarantees">
+    ${accepted.guarantees.map((one) => html`<li><${Guarantee} text=${one} /></li>`)}
+  </ul>`;
+  return html`<article class=${`certificate ${useless.length ? 'certificate-useless' : ''}`} aria-labelledby=${name}>
     <div class="certificate-sheet">
       <header>
         <p class="certificate-kind">Certificate ${accepted.number}</p>
         <p class="muted">${accepted.issued}</p>
       </header>
-      <h3 id=${name}>${accepted.meaning}:</h3>
-      <ul class="certificate-guarantees">
-        ${accepted.guarantees.map((one) => html`<li><${Guarantee} text=${one} /></li>`)}
-      </ul>
+      ${useless.length
+        ? html`<h3 id=${name} class="certificate-verdict">Certified, but ${useless.join('; ')}</h3>`
+        : html`<h3 id=${name}>Guaranteed with a confidence of ${confidenceText(accepted.confidence)}</h3>
+            ${guarantees}`}
+      ${accepted.errors ? html`<p class="certificate-cost">${accepted.errors}</p>` : null}
+      ${useless.length && nearest
+        ? html`<${Notice} kind="warn" title="The nearest limits that probably give a useful model">
+            <code>${nearest}</code>${dialog.used_up ? '. To certify them, use new labelled rows.' : ''}
+          <//>`
+        : null}
+      ${dialog.read_only
+        ? null
+        : html`<div class="downloads">
+            <${DownloadLink} href=${`${files}/model.skops`} name="model.skops" note="for scikit-learn">Model<//>
+            <${Onnx} accepted=${accepted} href=${`${files}/model.onnx`} />
+            <${DownloadLink} href=${`${files}/card.md`} name="card.md" note="Markdown">Model card<//>
+            <${DownloadLink} href=${`${files}/certificate.json`} name="certificate.json" note="JSON">Certificate<//>
+          </div>`}
+      <p class="muted small">${accepted.meaning}${useless.length ? ':' : '.'}</p>
+      ${useless.length ? guarantees : null}
       <div class="certificate-ground">
         <div class="foreseen-matrices">
           <figure class="foreseen-matrix">
@@ -72,14 +94,6 @@ export function Certificate({ dialog, accepted, root, act }) {
         ? html`<ul class="certificate-remarks">${accepted.remarks.map((one) => html`<li>${one}</li>`)}</ul>`
         : null}
     </div>
-    ${dialog.read_only
-      ? null
-      : html`<div class="downloads">
-          <${DownloadLink} href=${`${files}/model.skops`} name="model.skops" note="for scikit-learn">Model<//>
-          <${Onnx} accepted=${accepted} href=${`${files}/model.onnx`} />
-          <${DownloadLink} href=${`${files}/card.md`} name="card.md" note="Markdown">Model card<//>
-          <${DownloadLink} href=${`${files}/certificate.json`} name="certificate.json" note="JSON">Certificate<//>
-        </div>`}
     <details>
       <summary>As text</summary>
       <pre class="scroll-x" tabindex="0">${accepted.text}</pre>

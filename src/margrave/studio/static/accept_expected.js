@@ -8,36 +8,61 @@ import { Breakable, cellKind, columnText, html, labelText, Notice, percent, tint
 /** @typedef {import('./types.js').ExpectedCertificate} ExpectedCertificate */
 /** @typedef {import('./types.js').Label} Label */
 
-const LIKELY = 0.9;
+const [IMPROBABLE, LIKELY] = [0.5, 0.9];
+
+/** Whether a useful model is probably not certified. @param {ExpectedCertificate} expected */
+export const isImprobable = ({ useful }) => useful < IMPROBABLE;
+
+/** Why not: the limits are refused, or the model is useless. @param {ExpectedCertificate} expected */
+export function describeDoubt({ probability, cells }) {
+  if (!probability) return 'These limits will not be certified';
+  if (probability < IMPROBABLE) return `These limits are certified with a probability of only ${percent(probability, 0)}`;
+  const rates = cells.filter((cell) => cell.true === cell.predicted).map((cell) => ({ ...cell, rate: cell.rate ?? 0 }));
+  const worst = rates.reduce((least, cell) => (cell.rate < least.rate ? cell : least));
+  const label = labelText(worst.true);
+  return `Probably certified, but useless: the model would predict ${label} for ${percent(worst.rate)} of ${label}`;
+}
 
 /**
  * How probable a certificate is, and the expected matrix beside that of the tuning set.
  * @param {{expected: ExpectedCertificate, act: Act}} props
  */
 export function Expected({ expected, act }) {
-  const { probability, nearest, cells } = expected;
+  const { probability, useful, nearest, cells } = expected;
   return html`<section class="foreseen" aria-label="Expected certificate">
-    <p>
-      <strong
-        >${probability
-          ? `These limits are certified with a probability of ${probabilityText(probability)}`
-          : 'These limits will not be certified'}</strong
-      >, if the certification set is like the tuning set.
-    </p>
-    ${probability > 0 && probability < LIKELY
-      ? html`<${Notice} kind="warn">A refusal that has looked at the certification set uses it up.<//>`
-      : null}
-    ${nearest
+    ${isImprobable(expected)
       ? html`<${Notice}
           kind="warn"
-          title="The nearest limits that can be certified"
-          action=${html`<button type="button" class="button" disabled=${act.busy} onClick=${() => act.prefer([nearest], { keep: false })}>
-            Request these limits
-          </button>`}
+          title=${`${describeDoubt(expected)}.`}
+          action=${nearest
+            ? html`<button
+                type="button"
+                class="button-primary"
+                disabled=${act.busy}
+                onClick=${() => act.prefer([nearest], { keep: false })}
+              >
+                Request these limits
+              </button>`
+            : null}
         >
-          <code>${nearest}</code>
+          <p>
+            A useful model is certified with a probability of ${percent(useful, 0)}, if the certification set is like the
+            tuning set.
+          </p>
+          <p>
+            ${nearest
+              ? html`The nearest limits that probably give a useful model: <code>${nearest}</code>`
+              : 'No looser limits probably give a useful model.'}
+          </p>
         <//>`
-      : null}
+      : html`<p>
+            <strong>These limits are certified with a probability of ${probabilityText(probability)}</strong>,
+            ${useful < probability ? ` and a useful model with one of ${probabilityText(useful)},` : ''} if the
+            certification set is like the tuning set.
+          </p>
+          ${probability < LIKELY
+            ? html`<${Notice} kind="warn">A refusal that has looked at the certification set uses it up.<//>`
+            : null}`}
     ${probability > 0
       ? html`<div class="foreseen-matrices">
             <${RateMatrix} cells=${cells} of="tuning" caption="On the tuning set" />

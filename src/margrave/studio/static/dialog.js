@@ -320,6 +320,7 @@ export function DialogPage({ id, share, tab }) {
     <//>`;
   }
   const step = stepOf(dialog, dialog.position);
+  const useful = dialog.accepted.filter((one) => !one.useless.length);
   return html`<div class=${dialog.read_only ? 'dialog read-only' : 'dialog'}>
     <div class="dialog-head">
       <div class="grow">
@@ -327,9 +328,11 @@ export function DialogPage({ id, share, tab }) {
         <${About} dialog=${dialog} />
       </div>
       ${
-        dialog.accepted.length
-          ? html`<${Tag} kind="good">${plural(dialog.accepted.length, 'certified model')}<//>`
-          : null
+        useful.length
+          ? html`<${Tag} kind="good">${plural(useful.length, 'certified model')}<//>`
+          : dialog.accepted.length
+            ? html`<${Tag} kind="warn">certified, but useless<//>`
+            : null
       }
       <${Saved} dialog=${dialog} busy=${act.busy} />
       ${dialog.state === 'ready' && !dialog.read_only ? html`<${Share} dialog=${dialog} refresh=${held.act.refresh} />` : null}

@@ -28,7 +28,8 @@ const WHILE_TRAINING_MS = 3000;
 function State({ line }) {
   if (line.state === 'training') return html`<${Tag}>training<//>`;
   if (line.state === 'failed') return html`<${Tag} kind="bad">not trained<//>`;
-  if (line.n_accepted > 0) return html`<${Tag} kind="good">certified<//>`;
+  if (line.n_accepted > line.n_useless) return html`<${Tag} kind="good">certified<//>`;
+  if (line.n_accepted > 0) return html`<${Tag} kind="warn">certified, but useless<//>`;
   if (line.preference === null) return html`<${Tag}>ready<//>`;
   return line.met ? html`<${Tag} kind="good">met<//>` : html`<${Tag} kind="warn">not met<//>`;
 }

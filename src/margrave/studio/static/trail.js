@@ -22,6 +22,7 @@ import { Changes } from './matrix_reply.js';
 import { lanes } from './trail_lanes.js';
 
 /** @typedef {import('./trail_lanes.js').Place} Place */
+/** @typedef {import('./types.js').Accepted} Accepted */
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').Comparison} Comparison */
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -81,18 +82,19 @@ function stepLabel(step) {
 }
 
 /**
- * @param {{step: Step, place: Place, width: number, here: boolean, off: boolean, marked: boolean, accepted: boolean,
+ * @param {{step: Step, place: Place, width: number, here: boolean, off: boolean, marked: boolean, accepted: Accepted | undefined,
  *   go: () => void, mark: () => void}} props  `off`: not on the path to the current step
  */
 function Line({ step, place, width, here, off, marked, accepted, go, mark }) {
   // Rendered again only after a change, so that a long trail stays fast.
-  const deps = [stepLabel(step), JSON.stringify(place), width, here, off, marked, accepted];
+  const deps = [stepLabel(step), JSON.stringify(place), width, here, off, marked, accepted?.number];
   return useMemo(() => renderLine({ step, place, width, here, off, marked, accepted, go, mark }), deps);
 }
 
 /** @param {Parameters<typeof Line>[0]} props */
 function renderLine({ step, place, width, here, off, marked, accepted, go, mark }) {
   const start = step.strategy === 'start' && step.preference === null;
+  const useless = accepted && accepted.useless.length > 0;
   return html`<li class=${`trail-line ${here ? 'trail-line-here' : ''} ${off ? 'trail-line-off' : ''}`}>
     <button
       type="button"
@@ -110,7 +112,7 @@ function renderLine({ step, place, width, here, off, marked, accepted, go, mark 
           ? html`<span class="trail-preference">start</span>`
           : html`<code class="trail-preference" title=${step.preference ?? step.strategy}>${step.preference ?? step.strategy}</code>`
       }
-      ${accepted ? html`<${Tag} kind="good">certified<//>` : null}
+      ${accepted ? html`<${Tag} kind=${useless ? 'warn' : 'good'}>certified${useless ? ', but useless' : ''}<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
       <span class="trail-counts">
         ${countsOf(step).map(([name, n]) => html`<span title=${countTitle(step, name)}><span class="muted">${name}</span> ${count(n)}</span>`)}
@@ -234,7 +236,7 @@ export function Trail({ dialog, act }) {
   const lines = useMemo(() => {
     const { places, width } = lanes(dialog.steps);
     const path = pathTo(dialog);
-    const accepted = new Set(dialog.accepted.map(({ step }) => step));
+    const accepted = new Map(dialog.accepted.map((one) => [one.step, one]));
     return dialog.steps.map(
       (step, row) =>
         html`<${Line}
@@ -245,7 +247,7 @@ export function Trail({ dialog, act }) {
           here=${step.number === dialog.position}
           off=${!path.has(step.number)}
           marked=${marks.includes(step.number)}
-          accepted=${accepted.has(step.number)}
+          accepted=${accepted.get(step.number)}
           go=${() => acts.current.busy || acts.current.goto(step.number)}
           mark=${() => mark(step.number)}
         />`,

@@ -112,14 +112,16 @@
  */
 
 /**
- * `nearest`: the limits to request instead, if these are unlikely to be certified.
- * @typedef {{preference: string, confidence: number, route: string, probability: number, cells: ExpectedCell[],
- *   nearest: string | null}} ExpectedCertificate
+ * `useful`: the probability of a certificate for a model that is not useless; `nearest`: the limits to request instead,
+ * if it is below 0.5.
+ * @typedef {{preference: string, confidence: number, route: string, probability: number, useful: number,
+ *   cells: ExpectedCell[], nearest: string | null}} ExpectedCertificate
  */
 
 /**
+ * `useless`: why the model is useless although it is certified, empty if it is not; `errors`: what it costs, in numbers.
  * @typedef {{number: number, use_number: number, step: number, confidence: number, preference: string, goal: string, meaning: string, issued: string,
- *   guarantees: string[], confusion: Matrix, route: string, remarks: string[], text: string,
+ *   guarantees: string[], useless: string[], confusion: Matrix, route: string, remarks: string[], text: string, errors: string,
  *   expected: ExpectedCertificate | null, onnx: boolean | null}} Accepted
  */
 
@@ -152,7 +154,7 @@
 /**
  * @typedef {{id: string, title: string, table_name: string | null, kind: "committee" | "program",
  *   state: "training" | "ready" | "failed", n_steps: number, preference: string | null,
- *   met: boolean | null, n_accepted: number, updated: string}} DialogLine
+ *   met: boolean | null, n_accepted: number, n_useless: number, updated: string}} DialogLine
  */
 
 /**

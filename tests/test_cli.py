@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tests.command import PAIR, STEER, call, mail, steer_mail
 
 import margrave
@@ -697,17 +698,86 @@ def test_answers_are_those_of_the_model_whatever_the_order_of_the_columns(run, t
     assert re.fullmatch(r"margrave: .*new\.csv.*'extra'.*\n", err)
     answers = pd.read_csv("a.csv")
     model = SteeredClassifier.load(trained / "model.skops")
-    assert list(answers.columns) == ["label", "score", "rejected"]
+    kept, added = list(answers.columns[:5]), list(answers.columns[5:])
+    assert kept == ["body", "extra", "sent", "links", "sender"], "those of the table, by default"
+    assert added == ["label", "score", "threshold", "rejected"]
     assert (answers["label"] == model.predict(new)).all()
-    np.testing.assert_allclose(answers["score"], model.decision_function(new), rtol=1e-9)
+    distances = answers["score"] - answers["threshold"]
+    np.testing.assert_allclose(distances, model.decision_function(new), rtol=1e-9, atol=1e-9)
     assert not answers["rejected"].any()
-    _, text, _ = run("predict", trained / "model.skops", "new.csv")
-    assert text.splitlines()[0] == "label,score,rejected"
+    _, text, _ = run("predict", trained / "model.skops", "new.csv", "--keep", "")
+    assert text.splitlines()[0] == "label,score,threshold,rejected"
     assert len(text.splitlines()) == 41
     _, text, _ = run("predict", trained / "model.skops", "new.csv", "--json")
     record = json.loads(text)
     assert (record["n"], record["rejected"], record["ignored"]) == (40, 0, ["extra"])
     assert [row["label"] for row in record["predictions"]] == answers["label"].tolist()
+    assert (record["positive"], record["thresholds"]) == ("yes", [answers["threshold"][0]])
+    assert record["predictions"][3]["links"] == new["links"][3]
+
+
+@pytest.mark.parametrize("positive", ["disease", "healthy"])
+@pytest.mark.parametrize("rejects", [False, True])
+def test_scores_point_towards_the_positive_class(run, positive, rejects):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.4, "disease", "healthy")
+    X = rng.normal(size=(600, 2)) + 1.2 * (y == "disease")[:, None]
+    model = LogisticRegression().fit(X[:300], y[:300])
+    dialog = Dialog(model, X[:300], y[:300], positive=positive)
+    dialog.prefer("fn <= 5%, fp <= 5%, rejected <= 40%" if rejects else "fn <= 10%")
+    dialog.model.save("m.skops")
+    new = pd.DataFrame(X[300:], columns=["a", "b"])
+    new.to_csv("new.csv", index=False)
+    assert run("predict", "m.skops", "new.csv", "--out", "a.csv")[0] == 0
+    answers = pd.read_csv("a.csv")
+    names = ("threshold_low", "threshold_high") if rejects else ("threshold",) * 2
+    low, high = (answers[name][0] for name in names)
+    label, score = answers["label"], answers["score"]
+    assert (label == dialog.model.predict(X[300:]))[answers["rejected"] == 0].all()
+    assert (label[score > high] == positive).all()
+    assert not (label[score < low] == positive).any()
+    between = (score > low) & (score < high)
+    assert answers["rejected"][between].all()
+    assert answers["rejected"].sum() == between.sum()
+    assert between.any() == rejects
+    assert score[between].nunique() == between.sum(), "rejected rows can be sorted"
+    _, text, _ = run("predict", "m.skops", "new.csv", "--json")
+    record = json.loads(text)
+    assert (record["positive"], record["thresholds"]) == (positive, sorted({low, high}))
+
+
+def test_kept_columns_are_as_they_are_written(run, trained):
+    new = mail(3).drop(columns="spam")
+    new.insert(0, "score", ["007", "NA", "-1,50"])
+    new.insert(1, "visit, first", ["1.50", "", "true"])
+    new.insert(2, "input_score", "x")
+    new.to_csv("new.csv", index=False)
+    wanted = [line.split(",spam")[0] for line in Path("new.csv").read_text().splitlines()]
+    model = trained / "model.skops"
+    code, out, _ = run("predict", model, "new.csv", "--decimal", ".")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith('input_input_score,"visit, first",input_score,links,')
+    assert lines[0].endswith("body,label,score,threshold,rejected")
+    begins = zip(lines[1:], wanted[1:], strict=True)
+    assert [line for line, begin in begins if not line.startswith(begin + ",")] == []
+    chosen = run("predict", model, "new.csv", "--decimal", ".", "--keep", 'score, "visit, first"')
+    assert chosen[1].splitlines()[0] == (
+        'input_score,"visit, first",label,score,threshold,rejected'
+    )
+    code, out, err = run("predict", model, "new.csv", "--decimal", ".", "--keep", "visit")
+    assert (code, out) == (2, "")
+    assert re.search("--keep.*'visit'.*'visit, first'", err)
+
+
+def test_kept_columns_of_parquet_files_keep_their_types(run, trained):
+    new = mail(5).drop(columns="spam")
+    new.to_parquet("new.parquet", index=False)
+    model = trained / "model.skops"
+    assert run("predict", model, "new.parquet", "--out", "a.parquet")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_parquet("a.parquet")[list(new)], new)
+    record = json.loads(run("predict", model, "new.parquet", "--json")[1])
+    assert record["predictions"][2]["sent"].startswith("2025-01-03")
 
 
 def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, trained):
@@ -718,8 +788,9 @@ def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, traine
     frame.to_csv("cp1252.csv", index=False, sep=";", decimal=",", encoding="cp1252")
     options, model = ("--encoding", "cp1252", "--decimal", ","), trained / "model.skops"
     assert run("predict", model, "cp1252.csv")[0] == 2
-    found = run("predict", model, "cp1252.csv", *options)
-    assert found == (0, run("predict", model, "utf-8.csv")[1], found[2])
+    found = run("predict", model, "cp1252.csv", *options, "--keep", "sender")
+    assert found == (0, run("predict", model, "utf-8.csv", "--keep", "sender")[1], found[2])
+    assert '\n"2,05",é,' in run("predict", model, "cp1252.csv", *options)[1]
     assert run("check", model, "cp1252.csv", "--target", "spam")[0] == 2
     code, out, _ = run("check", model, "cp1252.csv", "--target", "spam", *options)
     wanted = run("check", model, "utf-8.csv", "--target", "spam")
@@ -768,8 +839,6 @@ def test_a_model_is_not_blamed_for_the_faults_of_reading(run, trained, monkeypat
 
 
 def test_more_classes_and_rejects(run, tmp_path):
-    from sklearn.linear_model import LogisticRegression
-
     flowers = datasets.load("iris", as_frame=True)
     X, y = flowers.data, np.where(flowers.target == "setosa", "=1+1", flowers.target)
     model = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
@@ -777,7 +846,7 @@ def test_more_classes_and_rejects(run, tmp_path):
     steering.prefer("rejected <= 10%, errors <= 1%", strategies=["reject"])
     steering.model.save("m.skops")
     X.to_csv("new.csv", index=False)
-    code, _, _ = run("predict", "m.skops", "new.csv", "--out", "a.csv")
+    code, _, _ = run("predict", "m.skops", "new.csv", "--out", "a.csv", "--keep", "")
     answers = pd.read_csv("a.csv")
     assert code == 0
     assert list(answers.columns)[1:-1] == ["score_=1+1", "score_versicolor", "score_virginica"]

@@ -135,12 +135,22 @@ def test_answers_to_a_folder(run, mails, model, tmp_path):
     )
     code, out, err = run("predict", model, "mails", "--out", "answers", "--json")
     assert code == 0
-    assert json.loads(out) == {"n": 1200, "rejected": 0, "ignored": ["spam"], "out": "answers"}
+    record = json.loads(out)
+    found = {name: record[name] for name in ("n", "rejected", "ignored", "positive", "out")}
+    assert found == {
+        "n": 1200, "rejected": 0, "ignored": ["spam"], "positive": "yes", "out": "answers"
+    }  # fmt: skip
     assert re.fullmatch("margrave: .*mails.*'spam'.*\n", err)
     found = whole(tmp_path / "answers")
     table, known = whole(mails)[["links", "sender", "sent"]], SteeredClassifier.load(model)
     assert found["label"].tolist() == known.predict(table).tolist()
-    assert np.allclose(found["score"], known.decision_function(table))
+    assert np.allclose(found["score"] - found["threshold"], known.decision_function(table))
+    assert (found["spam"] == whole(mails)["spam"]).all()
+    assert (found["sent"] == whole(mails)["sent"]).all()
+    assert run("predict", model, "mails", "--out", "few", "--keep", "spam")[0] == 0
+    assert list(whole(tmp_path / "few")) == ["spam", "label", "score", "threshold", "rejected"]
+    code, _, err = run("predict", model, "mails", "--out", "other", "--keep", "spamm")
+    assert (code, "--keep" in err) == (2, True)
     for name in ("answers", "mails/0.parquet"):
         code, _, err = run("predict", model, "mails", "--out", name)
         assert code == 2

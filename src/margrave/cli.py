@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._atomic_write import resolve_file
+from margrave._json import json_ready
 from margrave._messages import format_count, missing_extra
 from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
@@ -40,7 +41,7 @@ _OPTIONS = {
         name: f"--{name}"
         for name in (
             *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
-            *("group", "level", "limit", "out", "plan", "positive", "report", "strategies"),
+            *("group", "keep", "level", "limit", "out", "plan", "positive", "report", "strategies"),
             *("target", "then", "time"),
         )
     },
@@ -319,8 +320,17 @@ def _use_model(path: Path) -> Iterator[None]:
 
 def predict(options: Namespace) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
-    from margrave.app.predictions import predict_folder, predict_rows, select_features
-    from margrave.app.tables import csv_text, read_table, write_table
+    from margrave.app.predictions import (
+        join_inputs,
+        list_thresholds,
+        positive_class,
+        predict_folder,
+        predict_rows,
+        select_features,
+        select_kept,
+    )
+    from margrave.app.samples import Table
+    from margrave.app.tables import csv_text, is_text, read_cells, read_table, write_table
 
     new, out = options.new, options.out
     _check_text_format(new, options)
@@ -330,15 +340,19 @@ def predict(options: Namespace) -> int:
     with _use_cluster(options.cluster):
         if new.is_dir():
             with _use_model(options.model):
-                record = predict_folder(classifier, new, out)
+                record = predict_folder(classifier, new, out, options.keep)
         else:
             table = read_table(new, encoding=options.encoding, decimal=options.decimal)
+            kept = select_kept(Table(table, new.name, new), options.keep)
             with _use_model(options.model):
                 X, ignored = select_features(classifier, table)
                 predictions = predict_rows(classifier, X)
+            rejected = int(predictions["rejected"].sum())
+            if is_text(new) and (not options.json if out is None else is_text(out)):
+                table = read_cells(new, options.encoding)
+            predictions = join_inputs(table[kept], predictions)
             if out is not None:
                 write_table(predictions, out)
-            rejected = int(predictions["rejected"].sum())
             record = {"n": len(predictions), "rejected": rejected, "ignored": ignored}
     if ignored := record["ignored"]:
         names = ", ".join(map(repr, ignored[:5])) + (" ..." if len(ignored) > 5 else "")
@@ -346,8 +360,17 @@ def predict(options: Namespace) -> int:
         message = f"margrave: {new.name}: the model does not use the {columns} {names}."
         sys.stderr.write(replace_control(message) + "\n")
     if options.json:
-        rows = {"predictions": predictions.to_dict("records")} if out is None else {"out": str(out)}
-        _print_json(record | rows)
+        record |= {
+            "positive": positive_class(classifier),
+            "thresholds": list_thresholds(classifier),
+        }
+        if out is None:
+            cells = predictions.astype(object).where(predictions.notna(), None)
+            cells = cells.map(lambda cell: str(cell) if hasattr(cell, "isoformat") else cell)
+            record["predictions"] = cells.to_dict("records")
+        else:
+            record["out"] = str(out)
+        _print_json(json_ready(record))
     elif out is None:
         text = csv_text(predictions).replace("\r\n", "\n")  # the line end of standard output
         sys.stdout.write(replace_control(text) if sys.stdout.isatty() else text)

@@ -124,6 +124,11 @@ def _predict(parser: _Parser) -> None:
         "for a table are printed."
     )
     parser.add("--out", "PATH", text, type=Path)
+    text = (
+        "The columns of NEW to write before the predictions, separated by commas; by default all, "
+        "and with '' none."
+    )
+    parser.add("--keep", "COLUMNS", text)
     _add_text_format(parser)
     _add_cluster(parser)
 

@@ -373,8 +373,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive if the second is predicted; if the model may reject, 0 for
-            rejected samples only. For more classes, the scores with their offsets.
+            For two classes, positive if the second of ``classes_`` is predicted, whichever class is
+            positive, as in scikit-learn; if the model may reject, 0 for rejected samples only. For
+            more classes, the scores with their offsets.
         """
         scores = score_samples(self, X)
         return self.decision_.decision_values(scores)

@@ -67,6 +67,13 @@ def steer_mail(folder, wrong=0.0):
     return out
 
 
+def replaced(options, *more):
+    """Options with one value each, but for those that others replace, and the others."""
+    pairs = zip(options[::2], options[1::2], strict=True)
+    kept = [pair for pair in pairs if pair[0] == "--limit" or pair[0] not in more]
+    return (*(part for pair in kept for part in pair), *more)
+
+
 def without_progress(err):
     """What a command printed to the standard error, but for the lines of its progress."""
     lines = err.splitlines(keepends=True)

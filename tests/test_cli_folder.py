@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
-from tests.command import PAIR, call, without_progress
+from tests.command import PAIR, call, replaced, without_progress
 
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
@@ -264,7 +264,7 @@ def test_what_needs_memory_is_refused(run, mails, option):
     ],
 )
 def test_bad_input_is_reported_in_one_line(run, mails, changed, named):
-    code, _, err = run("steer", "mails", *ASK, *changed)
+    code, _, err = run("steer", "mails", *replaced(ASK, *changed))
     assert (code, err.count("\n")) == (2, 1)
     assert re.search(named, err)
 

@@ -6,7 +6,7 @@ libraries that it loads, takes 0.6 s to show a help text, argparse 0.1 s.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import Action, ArgumentParser, BooleanOptionalAction, Namespace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,7 +24,25 @@ class _Parser(ArgumentParser):
 
     def add(self, name: str, metavar: str, text: str, **settings: Any) -> None:
         """Add an option or an argument with a value."""
-        self.add_argument(name, metavar=metavar, help=text, **settings)
+        action = {"action": _Once} if name.startswith("--") else {}
+        self.add_argument(name, metavar=metavar, help=text, **(action | settings))
+
+
+class _Once(Action):
+    """Stores the value of an option, and refuses a second value that differs."""
+
+    given: Any = None
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if self.given not in (None, values):
+            parser.error(
+                f"{option} takes one value; got {str(self.given)!r} and {str(values)!r}. Name it "
+                "once."
+            )
+        self.given = values
+        setattr(namespace, self.dest, values)
 
 
 def make_parser() -> ArgumentParser:

@@ -357,6 +357,38 @@ def test_numbers_and_booleans_are_found_by_their_text(run, ready, trained):
     assert re.search(r"--positive.*\b0, 1\b.*'2'", err)
 
 
+def test_classes_in_limits_are_found_as_the_positive_class_is(run, quick):
+    frame = mail()
+    frame["late"] = frame.pop("spam") == "yes"
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "late", "--positive", "TRUE", "--out", "m.skops", "--strategies", "move")
+    code, out, _ = run("steer", "t.csv", *options, "--limit", "recall(true) >= 50%", "--json")
+    record = json.loads(out)
+    assert (code, record["positive"]) == (0, True)
+    assert record["certificate"]["guarantees"][0]["sentence"].endswith("of True predicted True")
+    code, _, err = run("steer", "t.csv", *options, "--limit", "recall(tru) >= 50%")
+    assert code == 2
+    assert re.search("'tru'.*'True'", err)
+
+
+@pytest.mark.parametrize(
+    ("labels", "limit"),
+    [
+        ([False, True], "recall(true) >= 80%, errors(FALSE -> true) <= 40%"),
+        ([0, 1], "recall(1.0) >= 80%, errors(0.0 -> 1) <= 40%"),
+        ([0.0, 1.0], "recall(1) >= 80%, errors(0 -> 1.0) <= 40%"),
+        (["a", "b"], "recall(b) >= 80%, errors(a -> b) <= 40%"),
+    ],
+)
+def test_limits_in_a_dialog_find_classes_too(labels, limit):
+    X, y = datasets.load("pima", return_X_y=True)
+    y = np.array(labels)[(y == "pos").astype(int)]
+    dialog = Dialog(LogisticRegression(max_iter=1000).fit(X[::2], y[::2]), X[1::2], y[1::2])
+    reply = dialog.prefer(limit)
+    assert reply.after.recall(labels[1]) >= 0.8
+    assert reply.before != reply.after
+
+
 # Bad input to steer
 
 
@@ -887,7 +919,12 @@ def test_a_check_ends_with_0_or_4(run, trained):
     code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
     assert code == 4
     assert re.search(r"\b10%.*\b200\b", out)
-    (check,) = model.check(broken.drop(columns="spam"), broken["spam"]).guarantees
+    found = model.check(broken.drop(columns="spam"), broken["spam"])
+    (check,) = found.guarantees
+    code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam", "--json")
+    assert (code, json.loads(out)) == (4, json.loads(json.dumps(found.to_dict())))
+    (tested,) = json.loads(out)["guarantees"]
+    assert (tested["n"], tested["p"], tested["alarm"]) == (200, check.p, True)
     level = ("--target", "spam", "--level", repr(check.p / 2))
     assert run("check", trained / "model.skops", "broken.csv", *level)[0] == 0
     code, _, err = run("check", trained / "model.skops", "broken.csv", *level[:3], "2")
@@ -902,7 +939,13 @@ def test_a_check_ends_with_0_or_4(run, trained):
 def test_the_card(run, trained):
     code, out, err = run("card", trained / "model.skops")
     assert (code, err) == (0, "")
-    assert out == SteeredClassifier.load(trained / "model.skops").model_card()
+    model = SteeredClassifier.load(trained / "model.skops")
+    assert out == model.model_card()
+    record = json.loads(run("card", trained / "model.skops", "--json")[1])
+    assert record["certificate"] == json.loads(json.dumps(model.certificate_.to_dict()))
+    assert (record["card"], record["classes"], record["positive"]) == (out, ["no", "yes"], "yes")
+    assert [one["name"] for one in record["members"]] == ["logistic", "bayes"]
+    assert record["columns"] == ["links", "sender", "sent", "body"]
 
 
 def test_data_sets(run):
@@ -917,6 +960,13 @@ def test_data_sets(run):
     assert re.fullmatch(r".*\b150\b.*\biris\b.*\biris\.csv\b.*--target target.*\n", out)
     written, frame = pd.read_csv("iris.csv"), datasets.load("iris", as_frame=True).frame
     assert written.to_dict("list") == frame.to_dict("list")
+    listed = json.loads(run("data", "--json")[1])["data"]
+    assert [one["name"] for one in listed] == list(datasets.names(available=True))
+    described = json.loads(run("data", "iris", "--json")[1])
+    assert described == listed[[one["name"] for one in listed].index("iris")]
+    assert (described["n"], described["n_columns"], described["classes"][0]) == (150, 4, "setosa")
+    code, out, _ = run("data", "iris", "--out", "again.csv", "--json")
+    assert (code, json.loads(out)["out"]) == (0, "again.csv")
     assert run("data", "iriss")[0] == 2
     assert run("data", "--out", "x.csv")[0] == 2
 

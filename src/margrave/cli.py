@@ -323,7 +323,6 @@ def predict(options: Namespace) -> int:
     from margrave.app.predictions import (
         join_inputs,
         list_thresholds,
-        positive_class,
         predict_folder,
         predict_rows,
         select_features,
@@ -331,6 +330,7 @@ def predict(options: Namespace) -> int:
     )
     from margrave.app.samples import Table
     from margrave.app.tables import csv_text, is_text, read_cells, read_table, write_table
+    from margrave.steer import positive_class
 
     new, out = options.new, options.out
     _check_text_format(new, options)
@@ -397,20 +397,26 @@ def check(options: Namespace) -> int:
             y = read_labels(table, target, classifier.classes_)
             X, _ = select_features(classifier, table.frame.drop(columns=target))
             result = classifier.check(X, y, level=options.level)
-    printer = Printer()
-    printer.text(str(result), "bold red" if result.alarm else "")
-    printer.section(
-        f"On {format_count(result.confusion.n, 'row')} of {labelled.name}", str(result.confusion)
-    )
+    if options.json:
+        _print_json(result.to_dict())
+    else:
+        printer, rows = Printer(), format_count(result.confusion.n, "row")
+        printer.text(str(result), "bold red" if result.alarm else "")
+        printer.section(f"On {rows} of {labelled.name}", str(result.confusion))
     return ALARM if result.alarm else 0
 
 
 def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
+    from margrave.steer import card_record
+
     classifier = _load_model(options.model)
     with _use_model(options.model):
-        text = classifier.model_card()
-    sys.stdout.write(replace_control(text))
+        record = card_record(classifier)
+    if options.json:
+        _print_json(record)
+    else:
+        sys.stdout.write(replace_control(record["card"]))
     return 0
 
 
@@ -469,18 +475,27 @@ def data(options: Namespace) -> int:
     name, out, printer = options.name, options.out, Printer()
     if name is None and out is not None:
         raise ValueError("--out needs the NAME of a data set, which is missing.")
-    if name is None:
-        for available in datasets.names(available=True):
-            bunch = datasets.load(available)
-            classes = list(map(str, bunch.target_names))
-            target = f"{len(classes)} classes: {', '.join(classes)}" if classes else "numbers"
-            rows, columns = bunch.data.shape
-            printer.text(f"{available:<20}{rows:>6,} rows {columns:>3} columns   {target}")
-    elif out is None:
-        printer.text(datasets.load(name).DESCR)
+    _check_paths({"--out": out}, "")
+    records: list[dict[str, Any]] = []
+    for one in datasets.names(available=True) if name is None else (name,):
+        bunch = datasets.load(one, as_frame=out is not None)
+        if out is not None:
+            write_table(bunch.frame, out)
+        record = {"name": one, "n": len(bunch.data), "n_columns": bunch.data.shape[1]}
+        record |= {"classes": list(bunch.target_names), "positive": bunch.positive}
+        record |= {"source": bunch.source, "licence": bunch.licence, "description": bunch.DESCR}
+        records.append(record if out is None else record | {"out": str(out)})
+    if options.json:
+        _print_json({"data": records} if name is None else records[0])
+    elif out is not None:
+        n = records[0]["n"]
+        printer.text(f"{n:,} rows of {name} were written to {out}; use --target target")
+    elif name is not None:
+        printer.text(records[0]["description"])
     else:
-        _check_paths({"--out": out}, "")
-        frame = datasets.load(name, as_frame=True).frame
-        write_table(frame, out)
-        printer.text(f"{len(frame):,} rows of {name} were written to {out}; use --target target")
+        for one in records:
+            classes = list(map(str, one["classes"]))
+            target = f"{len(classes)} classes: {', '.join(classes)}" if classes else "numbers"
+            size = f"{one['n']:>6,} rows {one['n_columns']:>3} columns"
+            printer.text(f"{one['name']:<20}{size}   {target}")
     return 0

@@ -134,7 +134,7 @@ def _steer(parser: _Parser) -> None:
 
 
 def _predict(parser: _Parser) -> None:
-    _card(parser)
+    _add_model(parser)
     text = "A table with the model's columns, or a folder of Parquet files."
     parser.add("new", "NEW", text, type=Path)
     text = (
@@ -152,7 +152,7 @@ def _predict(parser: _Parser) -> None:
 
 
 def _check(parser: _Parser) -> None:
-    _card(parser)
+    _add_model(parser)
     text = "A table with labels, or a folder of Parquet files."
     parser.add("labelled", "LABELLED", text, type=Path)
     parser.add("--target", "COLUMN", "The column with the classes; required.", required=True)
@@ -162,11 +162,12 @@ def _check(parser: _Parser) -> None:
     )
     parser.add("--level", "NUMBER", text, type=float, default=0.05)
     _add_text_format(parser)
+    _add_json(parser)
 
 
 def _card(parser: _Parser) -> None:
-    text = "The model file that `margrave steer` or the studio wrote."
-    parser.add("model", "MODEL", text, type=Path)
+    _add_model(parser)
+    _add_json(parser)
 
 
 def _studio(parser: _Parser) -> None:
@@ -200,6 +201,12 @@ def _data(parser: _Parser) -> None:
     parser.add("name", "NAME", "The name of a data set.", nargs="?")
     text = "The file for the table; its last column is the target."
     parser.add("--out", "FILE", text, type=Path)
+    _add_json(parser)
+
+
+def _add_model(parser: _Parser) -> None:
+    text = "The model file that `margrave steer` or the studio wrote."
+    parser.add("model", "MODEL", text, type=Path)
 
 
 def _add_target(parser: _Parser) -> None:
@@ -224,5 +231,9 @@ def _add_text_format(parser: _Parser) -> None:
 def _add_cluster(parser: _Parser) -> None:
     text = "The address of a Dask scheduler to use, such as tcp://10.0.0.7:8786."
     parser.add("--cluster", "ADDRESS", text)
+    _add_json(parser)
+
+
+def _add_json(parser: _Parser) -> None:
     text = "Print one JSON object instead of text."
     parser.add_argument("--json", action="store_true", help=text)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from margrave.app.messages import InputError
 from margrave.app.samples import Table, read_labels
 from margrave.app.tables import write_table
-from margrave.steer import Check, SteeredClassifier, score_samples
+from margrave.steer import Check, SteeredClassifier, positive_class, score_samples
 
 _FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
 
@@ -60,13 +60,6 @@ def predict_rows(model: SteeredClassifier, X: Any) -> Any:
         columns |= {f"score_{label}": values[:, c] for c, label in enumerate(labels)}
     columns["rejected"] = (codes < 0).astype(int)
     return pandas.DataFrame(columns).astype({"label": object})
-
-
-def positive_class(model: SteeredClassifier) -> Any:
-    """Return the positive class; None with more than two classes and none that is positive."""
-    certificate = model.certificate_
-    positive = model.positive if certificate is None else certificate.confusion.positive
-    return model.classes_.tolist()[1] if positive is None and len(model.classes_) == 2 else positive
 
 
 def list_thresholds(model: SteeredClassifier) -> list[float]:

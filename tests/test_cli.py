@@ -25,6 +25,7 @@ from margrave.app import request
 from margrave.steer import Dialog, SteeredClassifier, _start, _strategies
 from margrave.steer._acceptance import Acceptances
 from margrave.steer._dialog import History
+from margrave.steer._files import with_digest
 
 
 @pytest.fixture
@@ -983,14 +984,14 @@ def test_help_version_and_unknown_commands(run):
 
 
 def loaded_by(*arguments, cwd):
-    """Run the command in a process of its own; return the packages that it imports."""
+    """Run the command in a process of its own; return the modules that it imports."""
     code = """
 import sys
 from margrave.cli import main
 try:
     main(sys.argv[1:])
 finally:
-    sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
+    sys.stderr.write(" ".join(sys.modules))
 """
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -1008,13 +1009,39 @@ def test_help_and_version_load_no_other_package(arguments, tmp_path):
     assert installed <= {"margrave", "_distutils_hack"}  # setuptools starts its own
 
 
-def test_predicting_a_table_loads_neither_dask_nor_matplotlib(trained, tmp_path):
-    mail(20).drop(columns="spam").to_csv(tmp_path / "new.csv", index=False)
-    model, new = trained / "model.skops", tmp_path / "new.csv"
-    loaded = loaded_by("predict", model, new, "--out", "a.csv", cwd=tmp_path)
-    assert (tmp_path / "a.csv").exists()
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_card_is_read_without_the_members(trained, tmp_path, more):
+    loaded = loaded_by("card", trained / "model.skops", *more, cwd=tmp_path)
+    assert "margrave" in loaded
+    assert loaded & set(packages_distributions()) <= {"margrave", "_distutils_hack"}
+
+
+def test_the_card_of_a_file_without_one_is_that_of_the_model(run, trained):
+    whole = (trained / "model.skops").read_bytes()
+    with zipfile.ZipFile(trained / "model.skops") as old, zipfile.ZipFile("old.zip", "w") as new:
+        for name in old.namelist():
+            if name != "card.json":
+                new.writestr(name, old.read(name))
+    Path("old.skops").write_bytes(with_digest(Path("old.zip").read_bytes()))
+    wanted = run("card", trained / "model.skops", "--json")
+    assert wanted[0] == 0
+    assert run("card", "old.skops", "--json") == wanted
+    at = whole.index(b"card.json") + 40
+    Path("edited.skops").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    code, out, err = run("card", "edited.skops")
+    assert (code, out) == (2, "")
+    assert "edited.skops" in err
+
+
+@pytest.mark.parametrize("command", ["predict", "check"])
+def test_using_a_model_loads_only_what_it_needs(trained, tmp_path, command):
+    mail(50, seed=9).to_csv(tmp_path / "new.csv", index=False)
+    options = ["--out", "a.csv"] if command == "predict" else ["--target", "spam"]
+    loaded = loaded_by(command, trained / "model.skops", "new.csv", *options, cwd=tmp_path)
     assert "pandas" in loaded
-    assert loaded.isdisjoint({"dask", "distributed", "matplotlib", "torch", "uvicorn"})
+    assert loaded.isdisjoint({"dask", "distributed", "matplotlib", "torch", "uvicorn", "onnx"})
+    packages = ("compare", "export", "scale", "select", "studio")
+    assert loaded & {f"margrave.{name}" for name in packages} == set()
 
 
 def test_without_arguments_the_help_is_shown(run):

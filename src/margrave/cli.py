@@ -408,11 +408,15 @@ def check(options: Namespace) -> int:
 
 def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
-    from margrave.steer import card_record
+    from margrave._archive import read_card
 
-    classifier = _load_model(options.model)
-    with _use_model(options.model):
-        record = card_record(classifier)
+    record = read_card(options.model)
+    if record is None:  # the file is not a model, or an earlier version has written it
+        classifier = _load_model(options.model)
+        from margrave.steer import card_record
+
+        with _use_model(options.model):
+            record = card_record(classifier)
     if options.json:
         _print_json(record)
     else:

@@ -355,6 +355,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         )
         return certified_model(certified), tuning
 
+    def _card(self) -> dict[str, Any] | None:
+        return card_record(self) if hasattr(self, "scorer_") else None
+
     def _set_columns(self, committee: FittedMembers) -> None:
         """Set the columns: of the encoder, of the table, or of the first member."""
         source, columns = committee.encoder or committee.members[0], committee.columns

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.command import PAIR, STEER, call, mail, steer_mail
+from sklearn.linear_model import LogisticRegression
+from tests.command import PAIR, STEER, call, mail, replaced, steer_mail, without_progress
 from tests.hospital import draw_visits
 
 import margrave
@@ -25,6 +26,7 @@ from margrave.app import request
 from margrave.steer import Dialog, SteeredClassifier, _start, _strategies
 from margrave.steer._acceptance import Acceptances
 from margrave.steer._dialog import History
+from margrave.steer._files import with_digest
 
 
 @pytest.fixture
@@ -94,7 +96,13 @@ def test_what_steering_prints_and_writes(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    progress = done.stderr.splitlines()
+    assert len(progress) == 7, "a line for each member and each limit"
+    places = [re.search(r"\((\d) of 6\), \d+:\d\d$", line)[1] for line in progress[:6]]
+    assert places == list("123456")
+    assert "logistic" in progress[0]
+    assert "fp <= 10%" in progress[6]
     printed = ("mail.csv", "300", "links", "sender", "sent", "body", "fp <= 10%", "0.95")
     assert [part for part in printed if part not in done.stdout] == []
     assert "margrave predict model.skops" in done.stdout
@@ -140,7 +148,8 @@ def test_copies_are_no_way_on_if_they_are_too_few(run, n_copies):
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     code, out, err = run("steer", trained / "mail.csv", *ASK, "--json")
     record = json.loads(out)
-    assert (code, err) == (0, "")
+    assert (code, without_progress(err)) == (0, "")
+    assert run("steer", trained / "mail.csv", *ASK, "--quiet") == (0, "", "")
     assert (record["met"], record["certified"], record["exit_code"]) == (True, True, 0)
     assert (record["classes"], record["positive"], record["model"]) == (
         ["no", "yes"],
@@ -206,7 +215,7 @@ def test_then_states_the_goal_of_every_step(run, quick, trained):
 def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained):
     ask = ("--target", "spam", "--limit", "fp <= 1%", "--out", "m.skops", "--strategies", "move")
     code, out, err = run("steer", trained / "mail.csv", *ask, "--report", "p.html")
-    assert (code, err) == (3, "")
+    assert (code, without_progress(err)) == (3, "")
     assert re.search(r"'fp <= 1%'.*\b0\.95\b.*\b299\b.*'no'", out)
     assert re.search(r"\b299\b", Path("p.html").read_text())
     assert not Path("m.skops").exists()
@@ -432,13 +441,45 @@ def test_numbers_and_booleans_are_found_by_their_text(run, ready, trained):
     assert re.search(r"--positive.*\b0, 1\b.*'2'", err)
 
 
+def test_classes_in_limits_are_found_as_the_positive_class_is(run, quick):
+    frame = mail()
+    frame["late"] = frame.pop("spam") == "yes"
+    frame.to_csv("t.csv", index=False)
+    options = ("--target", "late", "--positive", "TRUE", "--out", "m.skops", "--strategies", "move")
+    code, out, _ = run("steer", "t.csv", *options, "--limit", "recall(true) >= 50%", "--json")
+    record = json.loads(out)
+    assert (code, record["positive"]) == (0, True)
+    assert record["certificate"]["guarantees"][0]["sentence"].endswith("of True predicted True")
+    code, _, err = run("steer", "t.csv", *options, "--limit", "recall(tru) >= 50%")
+    assert code == 2
+    assert re.search("'tru'.*'True'", err)
+
+
+@pytest.mark.parametrize(
+    ("labels", "limit"),
+    [
+        ([False, True], "recall(true) >= 80%, errors(FALSE -> true) <= 40%"),
+        ([0, 1], "recall(1.0) >= 80%, errors(0.0 -> 1) <= 40%"),
+        ([0.0, 1.0], "recall(1) >= 80%, errors(0 -> 1.0) <= 40%"),
+        (["a", "b"], "recall(b) >= 80%, errors(a -> b) <= 40%"),
+    ],
+)
+def test_limits_in_a_dialog_find_classes_too(labels, limit):
+    X, y = datasets.load("pima", return_X_y=True)
+    y = np.array(labels)[(y == "pos").astype(int)]
+    dialog = Dialog(LogisticRegression(max_iter=1000).fit(X[::2], y[::2]), X[1::2], y[1::2])
+    reply = dialog.prefer(limit)
+    assert reply.after.recall(labels[1]) >= 0.8
+    assert reply.before != reply.after
+
+
 # Bad input to steer
 
 
 def bad(run, text, *more, name="t.csv", ask=ASK):
     """Have a table refused; return the one line of the error."""
     Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    code, out, err = run("steer", name, *ask, *more)
+    code, out, err = run("steer", name, *replaced(ask, *more))
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     return err.removeprefix("margrave: ").rstrip("\n")
@@ -592,7 +633,7 @@ def test_errors_are_json_too(run):
     ],
 )
 def test_errors_in_json_have_a_code_and_fields(run, more, option, kind, fields):
-    code, out, err = run("steer", "iris", *ASK[2:], *more, "--json")
+    code, out, err = run("steer", "iris", *replaced(ASK[2:], *more), "--json")
     record = json.loads(out)
     assert (code, record["code"]) == (2, kind)
     assert record["fields"] | fields == record["fields"]
@@ -605,7 +646,7 @@ def test_errors_in_json_have_a_code_and_fields(run, more, option, kind, fields):
     [
         (("steer", "iris", "--unknown"), "usage"),
         (("steer", "iris", *ASK[2:], "--seed", "x"), "usage"),
-        (("steer", "iris", *ASK[2:], "--report", "r.html", "--out", "r.html"), "refused"),
+        (("steer", "iris", *ASK[2:], "--report", "m.skops"), "refused"),
     ],
 )
 def test_every_error_in_json_has_a_code(run, arguments, kind):
@@ -661,8 +702,8 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
 
 def steer(run, table, *options, limit="fp <= 20%", out="m.skops"):
     """Run `steer`; return its exit code and what it prints as JSON."""
-    fixed = ("--target", "spam", "--limit", limit, "--out", out, "--strategies", "move", "--json")
-    code, printed, _ = run("steer", table, *fixed, *options)
+    fixed = ("--target", "spam", "--limit", limit, "--out", out, "--strategies", "move")
+    code, printed, _ = run("steer", table, *replaced(fixed, *options), "--json")
     return code, json.loads(printed)
 
 
@@ -779,17 +820,86 @@ def test_answers_are_those_of_the_model_whatever_the_order_of_the_columns(run, t
     assert re.fullmatch(r"margrave: .*new\.csv.*'extra'.*\n", err)
     answers = pd.read_csv("a.csv")
     model = SteeredClassifier.load(trained / "model.skops")
-    assert list(answers.columns) == ["label", "score", "rejected"]
+    kept, added = list(answers.columns[:5]), list(answers.columns[5:])
+    assert kept == ["body", "extra", "sent", "links", "sender"], "those of the table, by default"
+    assert added == ["label", "score", "threshold", "rejected"]
     assert (answers["label"] == model.predict(new)).all()
-    np.testing.assert_allclose(answers["score"], model.decision_function(new), rtol=1e-9)
+    distances = answers["score"] - answers["threshold"]
+    np.testing.assert_allclose(distances, model.decision_function(new), rtol=1e-9, atol=1e-9)
     assert not answers["rejected"].any()
-    _, text, _ = run("predict", trained / "model.skops", "new.csv")
-    assert text.splitlines()[0] == "label,score,rejected"
+    _, text, _ = run("predict", trained / "model.skops", "new.csv", "--keep", "")
+    assert text.splitlines()[0] == "label,score,threshold,rejected"
     assert len(text.splitlines()) == 41
     _, text, _ = run("predict", trained / "model.skops", "new.csv", "--json")
     record = json.loads(text)
     assert (record["n"], record["rejected"], record["ignored"]) == (40, 0, ["extra"])
     assert [row["label"] for row in record["predictions"]] == answers["label"].tolist()
+    assert (record["positive"], record["thresholds"]) == ("yes", [answers["threshold"][0]])
+    assert record["predictions"][3]["links"] == new["links"][3]
+
+
+@pytest.mark.parametrize("positive", ["disease", "healthy"])
+@pytest.mark.parametrize("rejects", [False, True])
+def test_scores_point_towards_the_positive_class(run, positive, rejects):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.4, "disease", "healthy")
+    X = rng.normal(size=(600, 2)) + 1.2 * (y == "disease")[:, None]
+    model = LogisticRegression().fit(X[:300], y[:300])
+    dialog = Dialog(model, X[:300], y[:300], positive=positive)
+    dialog.prefer("fn <= 5%, fp <= 5%, rejected <= 40%" if rejects else "fn <= 10%")
+    dialog.model.save("m.skops")
+    new = pd.DataFrame(X[300:], columns=["a", "b"])
+    new.to_csv("new.csv", index=False)
+    assert run("predict", "m.skops", "new.csv", "--out", "a.csv")[0] == 0
+    answers = pd.read_csv("a.csv")
+    names = ("threshold_low", "threshold_high") if rejects else ("threshold",) * 2
+    low, high = (answers[name][0] for name in names)
+    label, score = answers["label"], answers["score"]
+    assert (label == dialog.model.predict(X[300:]))[answers["rejected"] == 0].all()
+    assert (label[score > high] == positive).all()
+    assert not (label[score < low] == positive).any()
+    between = (score > low) & (score < high)
+    assert answers["rejected"][between].all()
+    assert answers["rejected"].sum() == between.sum()
+    assert between.any() == rejects
+    assert score[between].nunique() == between.sum(), "rejected rows can be sorted"
+    _, text, _ = run("predict", "m.skops", "new.csv", "--json")
+    record = json.loads(text)
+    assert (record["positive"], record["thresholds"]) == (positive, sorted({low, high}))
+
+
+def test_kept_columns_are_as_they_are_written(run, trained):
+    new = mail(3).drop(columns="spam")
+    new.insert(0, "score", ["007", "NA", "-1,50"])
+    new.insert(1, "visit, first", ["1.50", "", "true"])
+    new.insert(2, "input_score", "x")
+    new.to_csv("new.csv", index=False)
+    wanted = [line.split(",spam")[0] for line in Path("new.csv").read_text().splitlines()]
+    model = trained / "model.skops"
+    code, out, _ = run("predict", model, "new.csv", "--decimal", ".")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith('input_input_score,"visit, first",input_score,links,')
+    assert lines[0].endswith("body,label,score,threshold,rejected")
+    begins = zip(lines[1:], wanted[1:], strict=True)
+    assert [line for line, begin in begins if not line.startswith(begin + ",")] == []
+    chosen = run("predict", model, "new.csv", "--decimal", ".", "--keep", 'score, "visit, first"')
+    assert chosen[1].splitlines()[0] == (
+        'input_score,"visit, first",label,score,threshold,rejected'
+    )
+    code, out, err = run("predict", model, "new.csv", "--decimal", ".", "--keep", "visit")
+    assert (code, out) == (2, "")
+    assert re.search("--keep.*'visit'.*'visit, first'", err)
+
+
+def test_kept_columns_of_parquet_files_keep_their_types(run, trained):
+    new = mail(5).drop(columns="spam")
+    new.to_parquet("new.parquet", index=False)
+    model = trained / "model.skops"
+    assert run("predict", model, "new.parquet", "--out", "a.parquet")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_parquet("a.parquet")[list(new)], new)
+    record = json.loads(run("predict", model, "new.parquet", "--json")[1])
+    assert record["predictions"][2]["sent"].startswith("2025-01-03")
 
 
 def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, trained):
@@ -800,8 +910,9 @@ def test_predictions_and_checks_of_other_encodings_and_decimal_marks(run, traine
     frame.to_csv("cp1252.csv", index=False, sep=";", decimal=",", encoding="cp1252")
     options, model = ("--encoding", "cp1252", "--decimal", ","), trained / "model.skops"
     assert run("predict", model, "cp1252.csv")[0] == 2
-    found = run("predict", model, "cp1252.csv", *options)
-    assert found == (0, run("predict", model, "utf-8.csv")[1], found[2])
+    found = run("predict", model, "cp1252.csv", *options, "--keep", "sender")
+    assert found == (0, run("predict", model, "utf-8.csv", "--keep", "sender")[1], found[2])
+    assert '\n"2,05",é,' in run("predict", model, "cp1252.csv", *options)[1]
     assert run("check", model, "cp1252.csv", "--target", "spam")[0] == 2
     code, out, _ = run("check", model, "cp1252.csv", "--target", "spam", *options)
     wanted = run("check", model, "utf-8.csv", "--target", "spam")
@@ -850,8 +961,6 @@ def test_a_model_is_not_blamed_for_the_faults_of_reading(run, trained, monkeypat
 
 
 def test_more_classes_and_rejects(run, tmp_path):
-    from sklearn.linear_model import LogisticRegression
-
     flowers = datasets.load("iris", as_frame=True)
     X, y = flowers.data, np.where(flowers.target == "setosa", "=1+1", flowers.target)
     model = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
@@ -859,7 +968,7 @@ def test_more_classes_and_rejects(run, tmp_path):
     steering.prefer("rejected <= 10%, errors <= 1%", strategies=["reject"])
     steering.model.save("m.skops")
     X.to_csv("new.csv", index=False)
-    code, _, _ = run("predict", "m.skops", "new.csv", "--out", "a.csv")
+    code, _, _ = run("predict", "m.skops", "new.csv", "--out", "a.csv", "--keep", "")
     answers = pd.read_csv("a.csv")
     assert code == 0
     assert list(answers.columns)[1:-1] == ["score_=1+1", "score_versicolor", "score_virginica"]
@@ -893,7 +1002,12 @@ def test_a_check_ends_with_0_or_4(run, trained):
     code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
     assert code == 4
     assert re.search(r"\b10%.*\b200\b", out)
-    (check,) = model.check(broken.drop(columns="spam"), broken["spam"]).guarantees
+    found = model.check(broken.drop(columns="spam"), broken["spam"])
+    (check,) = found.guarantees
+    code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam", "--json")
+    assert (code, json.loads(out)) == (4, json.loads(json.dumps(found.to_dict())))
+    (tested,) = json.loads(out)["guarantees"]
+    assert (tested["n"], tested["p"], tested["alarm"]) == (200, check.p, True)
     level = ("--target", "spam", "--level", repr(check.p / 2))
     assert run("check", trained / "model.skops", "broken.csv", *level)[0] == 0
     code, _, err = run("check", trained / "model.skops", "broken.csv", *level[:3], "2")
@@ -934,7 +1048,13 @@ def test_visits_of_patients_are_certified_and_checked_by_patient(run, monkeypatc
 def test_the_card(run, trained):
     code, out, err = run("card", trained / "model.skops")
     assert (code, err) == (0, "")
-    assert out == SteeredClassifier.load(trained / "model.skops").model_card()
+    model = SteeredClassifier.load(trained / "model.skops")
+    assert out == model.model_card()
+    record = json.loads(run("card", trained / "model.skops", "--json")[1])
+    assert record["certificate"] == json.loads(json.dumps(model.certificate_.to_dict()))
+    assert (record["card"], record["classes"], record["positive"]) == (out, ["no", "yes"], "yes")
+    assert [one["name"] for one in record["members"]] == ["logistic", "bayes"]
+    assert record["columns"] == ["links", "sender", "sent", "body"]
 
 
 def test_data_sets(run):
@@ -949,6 +1069,13 @@ def test_data_sets(run):
     assert re.fullmatch(r".*\b150\b.*\biris\b.*\biris\.csv\b.*--target target.*\n", out)
     written, frame = pd.read_csv("iris.csv"), datasets.load("iris", as_frame=True).frame
     assert written.to_dict("list") == frame.to_dict("list")
+    listed = json.loads(run("data", "--json")[1])["data"]
+    assert [one["name"] for one in listed] == list(datasets.names(available=True))
+    described = json.loads(run("data", "iris", "--json")[1])
+    assert described == listed[[one["name"] for one in listed].index("iris")]
+    assert (described["n"], described["n_columns"], described["classes"][0]) == (150, 4, "setosa")
+    code, out, _ = run("data", "iris", "--out", "again.csv", "--json")
+    assert (code, json.loads(out)["out"]) == (0, "again.csv")
     assert run("data", "iriss")[0] == 2
     assert run("data", "--out", "x.csv")[0] == 2
 
@@ -965,14 +1092,14 @@ def test_help_version_and_unknown_commands(run):
 
 
 def loaded_by(*arguments, cwd):
-    """Run the command in a process of its own; return the packages that it imports."""
+    """Run the command in a process of its own; return the modules that it imports."""
     code = """
 import sys
 from margrave.cli import main
 try:
     main(sys.argv[1:])
 finally:
-    sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
+    sys.stderr.write(" ".join(sys.modules))
 """
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -990,13 +1117,39 @@ def test_help_and_version_load_no_other_package(arguments, tmp_path):
     assert installed <= {"margrave", "_distutils_hack"}  # setuptools starts its own
 
 
-def test_predicting_a_table_loads_neither_dask_nor_matplotlib(trained, tmp_path):
-    mail(20).drop(columns="spam").to_csv(tmp_path / "new.csv", index=False)
-    model, new = trained / "model.skops", tmp_path / "new.csv"
-    loaded = loaded_by("predict", model, new, "--out", "a.csv", cwd=tmp_path)
-    assert (tmp_path / "a.csv").exists()
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_card_is_read_without_the_members(trained, tmp_path, more):
+    loaded = loaded_by("card", trained / "model.skops", *more, cwd=tmp_path)
+    assert "margrave" in loaded
+    assert loaded & set(packages_distributions()) <= {"margrave", "_distutils_hack"}
+
+
+def test_the_card_of_a_file_without_one_is_that_of_the_model(run, trained):
+    whole = (trained / "model.skops").read_bytes()
+    with zipfile.ZipFile(trained / "model.skops") as old, zipfile.ZipFile("old.zip", "w") as new:
+        for name in old.namelist():
+            if name != "card.json":
+                new.writestr(name, old.read(name))
+    Path("old.skops").write_bytes(with_digest(Path("old.zip").read_bytes()))
+    wanted = run("card", trained / "model.skops", "--json")
+    assert wanted[0] == 0
+    assert run("card", "old.skops", "--json") == wanted
+    at = whole.index(b"card.json") + 40
+    Path("edited.skops").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    code, out, err = run("card", "edited.skops")
+    assert (code, out) == (2, "")
+    assert "edited.skops" in err
+
+
+@pytest.mark.parametrize("command", ["predict", "check"])
+def test_using_a_model_loads_only_what_it_needs(trained, tmp_path, command):
+    mail(50, seed=9).to_csv(tmp_path / "new.csv", index=False)
+    options = ["--out", "a.csv"] if command == "predict" else ["--target", "spam"]
+    loaded = loaded_by(command, trained / "model.skops", "new.csv", *options, cwd=tmp_path)
     assert "pandas" in loaded
-    assert loaded.isdisjoint({"dask", "distributed", "matplotlib", "torch", "uvicorn"})
+    assert loaded.isdisjoint({"dask", "distributed", "matplotlib", "torch", "uvicorn", "onnx"})
+    packages = ("compare", "export", "scale", "select", "studio")
+    assert loaded & {f"margrave.{name}" for name in packages} == set()
 
 
 def test_without_arguments_the_help_is_shown(run):
@@ -1012,6 +1165,26 @@ def test_options_are_not_abbreviated_and_may_stand_anywhere(run, trained):
     code, _, err = run("predict", model, "new.csv", "--ou", "b.csv")
     assert code == 2
     assert "--ou" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--target", "spam", "--target", "sender"), "--target.*'spam'.*'sender'"),
+        (("--seed", "0", "--seed=1"), "--seed.*'0'.*'1'"),
+        (("--out", "a", "--out", "b"), "--out.*'a'.*'b'"),
+    ],
+)
+def test_an_option_with_two_values_is_refused(run, options, named):
+    code, out, err = run("steer", "mail.csv", "--limit", "fp <= 5%", *options)
+    assert (code, out) == (2, "")
+    assert re.search(named, err)
+
+
+def test_the_same_value_twice_and_repeated_limits_are_no_error(run, trained):
+    target = ("--target", "spam")
+    limits = ("--limit", "fp <= 20%", "--limit", "fn <= 20%", "--drop", "sent", "--drop", "body")
+    assert run("steer", trained / "mail.csv", *target, *target, *limits, "--plan")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ FRONT_ENDS = {
     "studio": sorted((SOURCE / "studio").rglob("*.py")),
 }
 # The modules that every package may use, and names with an underscore that a manual documents.
-SHARED = {"_atomic_write", "_file_lock", "_labels", "_messages", "_typing"}
+SHARED = {"_archive", "_atomic_write", "_file_lock", "_json", "_labels", "_messages", "_typing"}
 DOCUMENTED = {"_asdict", "_exit"}
 
 

@@ -135,6 +135,28 @@ def _find_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64
     return codes
 
 
+def find(text: str, classes: Iterable[Any]) -> int | None:
+    """Find the position of the class that a user writes as a text; None if there is none.
+
+    The class 1 is also written 1.0, and True in any case.
+    """
+    known = [plain(label) for label in classes]
+    texts = list(map(str, known))
+    if text in texts:
+        return texts.index(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    for position, label in enumerate(known):
+        if isinstance(label, bool):
+            if str(label).lower() == text.lower():
+                return position
+        elif isinstance(label, int | float) and label == number:
+            return position
+    return None
+
+
 def default_reject_label(classes: NDArray[Any]) -> Any:
     """Make a label that is not a class: "rejected", or a number below the smallest class."""
     if kind_of(classes) == "numbers":

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._atomic_write import resolve_file
+from margrave._json import json_ready
 from margrave._messages import format_count, missing_extra
 from margrave.app.messages import describe_error, replace_control
 from margrave.app.options import make_parser
@@ -41,7 +42,7 @@ _OPTIONS = {
         name: f"--{name}"
         for name in (
             *("certify", "confidence", "decimal", "dialog", "drop", "duplicates", "encoding"),
-            *("group", "level", "limit", "out", "plan", "positive", "report", "strategies"),
+            *("group", "keep", "level", "limit", "out", "plan", "positive", "report", "strategies"),
             *("target", "then", "time"),
         )
     },
@@ -316,8 +317,17 @@ def _use_model(path: Path) -> Iterator[None]:
 
 def predict(options: Namespace) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
-    from margrave.app.predictions import predict_folder, predict_rows, select_features
-    from margrave.app.tables import csv_text, read_table, write_table
+    from margrave.app.predictions import (
+        join_inputs,
+        list_thresholds,
+        predict_folder,
+        predict_rows,
+        select_features,
+        select_kept,
+    )
+    from margrave.app.samples import Table
+    from margrave.app.tables import csv_text, is_text, read_cells, read_table, write_table
+    from margrave.steer import positive_class
 
     new, out = options.new, options.out
     _check_text_format(new, options)
@@ -327,15 +337,19 @@ def predict(options: Namespace) -> int:
     with _use_cluster(options.cluster):
         if new.is_dir():
             with _use_model(options.model):
-                record = predict_folder(classifier, new, out)
+                record = predict_folder(classifier, new, out, options.keep)
         else:
             table = read_table(new, encoding=options.encoding, decimal=options.decimal)
+            kept = select_kept(Table(table, new.name, new), options.keep)
             with _use_model(options.model):
                 X, ignored = select_features(classifier, table)
                 predictions = predict_rows(classifier, X)
+            rejected = int(predictions["rejected"].sum())
+            if is_text(new) and (not options.json if out is None else is_text(out)):
+                table = read_cells(new, options.encoding)
+            predictions = join_inputs(table[kept], predictions)
             if out is not None:
                 write_table(predictions, out)
-            rejected = int(predictions["rejected"].sum())
             record = {"n": len(predictions), "rejected": rejected, "ignored": ignored}
     if ignored := record["ignored"]:
         names = ", ".join(map(repr, ignored[:5])) + (" ..." if len(ignored) > 5 else "")
@@ -343,8 +357,17 @@ def predict(options: Namespace) -> int:
         message = f"margrave: {new.name}: the model does not use the {columns} {names}."
         sys.stderr.write(replace_control(message) + "\n")
     if options.json:
-        rows = {"predictions": predictions.to_dict("records")} if out is None else {"out": str(out)}
-        _print_json(record | rows)
+        record |= {
+            "positive": positive_class(classifier),
+            "thresholds": list_thresholds(classifier),
+        }
+        if out is None:
+            cells = predictions.astype(object).where(predictions.notna(), None)
+            cells = cells.map(lambda cell: str(cell) if hasattr(cell, "isoformat") else cell)
+            record["predictions"] = cells.to_dict("records")
+        else:
+            record["out"] = str(out)
+        _print_json(json_ready(record))
     elif out is None:
         text = csv_text(predictions).replace("\r\n", "\n")  # the line end of standard output
         sys.stdout.write(replace_control(text) if sys.stdout.isatty() else text)
@@ -375,20 +398,30 @@ def check(options: Namespace) -> int:
             X, _ = select_features(classifier, table.frame.drop(columns=target))
             groups = None if group is None else read_groups(table, group)
             result = classifier.check(X, y, groups, level=options.level)
-    printer = Printer()
-    printer.text(str(result), "bold red" if result.alarm else "")
-    printer.section(
-        f"On {format_count(result.confusion.n, 'row')} of {labelled.name}", str(result.confusion)
-    )
+    if options.json:
+        _print_json(result.to_dict())
+    else:
+        printer, rows = Printer(), format_count(result.confusion.n, "row")
+        printer.text(str(result), "bold red" if result.alarm else "")
+        printer.section(f"On {rows} of {labelled.name}", str(result.confusion))
     return ALARM if result.alarm else 0
 
 
 def card(options: Namespace) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
-    classifier = _load_model(options.model)
-    with _use_model(options.model):
-        text = classifier.model_card()
-    sys.stdout.write(replace_control(text))
+    from margrave._archive import read_card
+
+    record = read_card(options.model)
+    if record is None:  # the file is not a model, or an earlier version has written it
+        classifier = _load_model(options.model)
+        from margrave.steer import card_record
+
+        with _use_model(options.model):
+            record = card_record(classifier)
+    if options.json:
+        _print_json(record)
+    else:
+        sys.stdout.write(replace_control(record["card"]))
     return 0
 
 
@@ -447,18 +480,27 @@ def data(options: Namespace) -> int:
     name, out, printer = options.name, options.out, Printer()
     if name is None and out is not None:
         raise ValueError("--out needs the NAME of a data set, which is missing.")
-    if name is None:
-        for available in datasets.names(available=True):
-            bunch = datasets.load(available)
-            classes = list(map(str, bunch.target_names))
-            target = f"{len(classes)} classes: {', '.join(classes)}" if classes else "numbers"
-            rows, columns = bunch.data.shape
-            printer.text(f"{available:<20}{rows:>6,} rows {columns:>3} columns   {target}")
-    elif out is None:
-        printer.text(datasets.load(name).DESCR)
+    _check_paths({"--out": out}, "")
+    records: list[dict[str, Any]] = []
+    for one in datasets.names(available=True) if name is None else (name,):
+        bunch = datasets.load(one, as_frame=out is not None)
+        if out is not None:
+            write_table(bunch.frame, out)
+        record = {"name": one, "n": len(bunch.data), "n_columns": bunch.data.shape[1]}
+        record |= {"classes": list(bunch.target_names), "positive": bunch.positive}
+        record |= {"source": bunch.source, "licence": bunch.licence, "description": bunch.DESCR}
+        records.append(record if out is None else record | {"out": str(out)})
+    if options.json:
+        _print_json({"data": records} if name is None else records[0])
+    elif out is not None:
+        n = records[0]["n"]
+        printer.text(f"{n:,} rows of {name} were written to {out}; use --target target")
+    elif name is not None:
+        printer.text(records[0]["description"])
     else:
-        _check_paths({"--out": out}, "")
-        frame = datasets.load(name, as_frame=True).frame
-        write_table(frame, out)
-        printer.text(f"{len(frame):,} rows of {name} were written to {out}; use --target target")
+        for one in records:
+            classes = list(map(str, one["classes"]))
+            target = f"{len(classes)} classes: {', '.join(classes)}" if classes else "numbers"
+            size = f"{one['n']:>6,} rows {one['n_columns']:>3} columns"
+            printer.text(f"{one['name']:<20}{size}   {target}")
     return 0

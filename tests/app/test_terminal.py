@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from margrave.app.messages import describe_training
 from margrave.app.terminal import Bars
 from margrave.confusion import Confusion
@@ -37,3 +39,24 @@ def test_every_moment_of_a_training_is_described():
     assert describe_training(Progress(12, 12, "trees", ("qda", "trees"), (), ()))
     levels = describe_training(Progress(2, 5, "martingale"))
     assert re.findall(r"\d+", levels) == ["2", "5"]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_without_a_terminal_each_member_and_each_limit_is_one_line(
+    shown, terminal, monkeypatch, capsys
+):
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    bars = Bars(shown=shown)
+    for finished, running in ([(), ("a",)], [("a",), ("b\x1b",)], [("a",), ("b\x1b",)]):
+        bars.training(Progress(1, 12, "a", finished, running, ()))
+    bars.training(Progress(12, 12, "b\x1b", ("a", "b\x1b"), (), ()))
+    bars.reply("fp <= 2%", None)
+    lines = capsys.readouterr().err.splitlines()
+    if not shown or terminal:
+        assert lines == []
+        return
+    names = [re.search("1 of 2|2 of 2|fp <= 2%", line)[0] for line in lines]
+    assert names == ["1 of 2", "2 of 2", "fp <= 2%"]
+    assert "\x1b" not in lines[1]

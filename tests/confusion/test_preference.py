@@ -578,3 +578,50 @@ def test_a_class_that_is_written_in_another_way_is_the_same_class():
     matrix = Confusion.of([1.0, 2.0], [1.0, 2.0])
     old = Preference("fp(2) <= 1, fn <= 3", classes=matrix.classes, positive=matrix.positive)
     assert str(matrix.edit(1.0, 2.0, 0).keeping(old, matrix)).count("fp") == 1
+
+
+SPELLINGS = [
+    ([False, True], 1, ["True", "true", "TRUE"]),
+    ([0, 1], 1, ["1", "1.0", "1e0"]),
+    ([-1, 1], 0, ["-1", "-1.0"]),
+    ([0.5, 1.0], 1, ["1.0", "1"]),
+    (["b", "True"], 1, ["True"]),
+    (["1", "1.0"], 0, ["1"]),
+    (["1", "1.0"], 1, ["1.0"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("classes", "at", "text"),
+    [(classes, at, text) for classes, at, texts in SPELLINGS for text in texts],
+)
+def test_a_class_is_found_as_the_command_line_finds_it(classes, at, text):
+    matrix = Confusion([[90, 10], [5, 45]], classes)
+    other = quote_label(classes[1 - at])
+    for bound in (
+        f"recall('{text}') >= 0%",
+        f"fn('{text}') <= 9",
+        f"errors('{text}' -> {other}) <= 9",
+    ):
+        (found,) = Preference(bound).bounds
+        assert found.subject(matrix)[1][0] == str(classes[at])
+        assert found.cells(matrix)[1][at].any()
+        assert not found.cells(matrix)[1][1 - at].any()
+    (found,) = Preference(f"errors({other} -> '{text}') <= 9").bounds
+    assert found.slack(matrix) == 9 - matrix[classes[1 - at], classes[at]]
+
+
+@pytest.mark.parametrize(
+    ("classes", "text", "near"),
+    [
+        ([False, True], "tru", ["True"]),
+        (["Spam", "ham"], "spam", ["Spam"]),
+        ([0, 1], "True", []),
+        (["a", "true"], "True", ["true"]),
+    ],
+)
+def test_a_near_miss_of_a_class_is_suggested(classes, text, near):
+    matrix = Confusion([[9, 1], [1, 9]], classes)
+    with pytest.raises(PreferenceError) as refused:
+        Preference(f"recall({text}) >= 90%").check(matrix)
+    assert (refused.value.code, refused.value.fields["near"]) == ("unknown_class", near)

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.command import PAIR, call, mail, steer_mail
+from tests.command import PAIR, call, mail, replaced, steer_mail
 from tests.wording.masking import masked
 
 from margrave import datasets
@@ -49,7 +49,7 @@ WRONG_STEER = (
     ("gap.csv", *ASK[2:], "--target", "links", "--group", "sender"),
     ("constant.csv", *ASK, "--time", "when"),
     *(
-        ("table.csv", *ASK, *more)
+        ("table.csv", *replaced(ASK, *more))
         for more in (
             ("--target", "Spam"),
             ("--group", "who"),
@@ -91,7 +91,7 @@ WRONG_FOLDER = (
     ("steer", "mails", *ASK[2:]),
     ("steer", "mails", *ASK, "--report", "page.html"),
     ("steer", "mails", *ASK, "--strategies", "retune"),
-    ("steer", "mails", *ASK, "--target", "spamm"),
+    ("steer", "mails", *replaced(ASK, "--target", "spamm")),
     ("predict", "model.skops", "mails"),
     ("predict", "model.skops", "mails", "--out", "a.csv"),
     ("predict", "model.skops", "mails", "--out", "mails"),

@@ -6,7 +6,7 @@ libraries that it loads, takes 0.6 s to show a help text, argparse 0.1 s.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import Action, ArgumentParser, BooleanOptionalAction, Namespace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,7 +24,25 @@ class _Parser(ArgumentParser):
 
     def add(self, name: str, metavar: str, text: str, **settings: Any) -> None:
         """Add an option or an argument with a value."""
-        self.add_argument(name, metavar=metavar, help=text, **settings)
+        action = {"action": _Once} if name.startswith("--") else {}
+        self.add_argument(name, metavar=metavar, help=text, **(action | settings))
+
+
+class _Once(Action):
+    """Stores the value of an option, and refuses a second value that differs."""
+
+    given: Any = None
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if self.given not in (None, values):
+            parser.error(
+                f"{option} takes one value; got {str(self.given)!r} and {str(values)!r}. Name it "
+                "once."
+            )
+        self.given = values
+        setattr(namespace, self.dest, values)
 
 
 def make_parser() -> ArgumentParser:
@@ -122,7 +140,7 @@ def _steer(parser: _Parser) -> None:
 
 
 def _predict(parser: _Parser) -> None:
-    _card(parser)
+    _add_model(parser)
     text = "A table with the model's columns, or a folder of Parquet files."
     parser.add("new", "NEW", text, type=Path)
     text = (
@@ -130,12 +148,17 @@ def _predict(parser: _Parser) -> None:
         "for a table are printed."
     )
     parser.add("--out", "PATH", text, type=Path)
+    text = (
+        "The columns of NEW to write before the predictions, separated by commas; by default all, "
+        "and with '' none."
+    )
+    parser.add("--keep", "COLUMNS", text)
     _add_text_format(parser)
     _add_cluster(parser)
 
 
 def _check(parser: _Parser) -> None:
-    _card(parser)
+    _add_model(parser)
     text = "A table with labels, or a folder of Parquet files."
     parser.add("labelled", "LABELLED", text, type=Path)
     parser.add("--target", "COLUMN", "The column with the classes; required.", required=True)
@@ -146,11 +169,12 @@ def _check(parser: _Parser) -> None:
     parser.add("--level", "NUMBER", text, type=float, default=0.05)
     _add_group(parser, "rows of one group count as in the certificate.")
     _add_text_format(parser)
+    _add_json(parser)
 
 
 def _card(parser: _Parser) -> None:
-    text = "The model file that `margrave steer` or the studio wrote."
-    parser.add("model", "MODEL", text, type=Path)
+    _add_model(parser)
+    _add_json(parser)
 
 
 def _studio(parser: _Parser) -> None:
@@ -184,6 +208,12 @@ def _data(parser: _Parser) -> None:
     parser.add("name", "NAME", "The name of a data set.", nargs="?")
     text = "The file for the table; its last column is the target."
     parser.add("--out", "FILE", text, type=Path)
+    _add_json(parser)
+
+
+def _add_model(parser: _Parser) -> None:
+    text = "The model file that `margrave steer` or the studio wrote."
+    parser.add("model", "MODEL", text, type=Path)
 
 
 def _add_target(parser: _Parser) -> None:
@@ -212,5 +242,9 @@ def _add_text_format(parser: _Parser) -> None:
 def _add_cluster(parser: _Parser) -> None:
     text = "The address of a Dask scheduler to use, such as tcp://10.0.0.7:8786."
     parser.add("--cluster", "ADDRESS", text)
+    _add_json(parser)
+
+
+def _add_json(parser: _Parser) -> None:
     text = "Print one JSON object instead of text."
     parser.add_argument("--json", action="store_true", help=text)

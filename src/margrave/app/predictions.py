@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from margrave.app.messages import InputError
 from margrave.app.samples import Table, read_labels
 from margrave.app.tables import write_table
-from margrave.steer import Check, SteeredClassifier, score_samples
+from margrave.steer import Check, SteeredClassifier, positive_class, score_samples
 
 _FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
 
@@ -39,21 +40,71 @@ def select_features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str
 
 
 def predict_rows(model: SteeredClassifier, X: Any) -> Any:
-    """Return a table of each row's label (None if rejected), scores and whether it is rejected."""
+    """Return a table of each row's label (None if rejected), scores and whether it is rejected.
+
+    With two classes, there is one score, larger towards the positive class, and the thresholds that
+    it is compared with.
+    """
     import pandas
 
     scores = score_samples(model, X)  # predict and decision_function would each compute them
-    codes, values = model.decision_.predict(scores), model.decision_.decision_values(scores)
-    rejected, labels = codes < 0, model.classes_.tolist()
+    codes, labels = model.decision_.predict(scores), model.classes_.tolist()
     columns: dict[str, Any] = {"label": [None if code < 0 else labels[code] for code in codes]}
-    if values.ndim == 1:
-        columns["score"] = values
+    if scores.ndim == 1:
+        columns["score"] = scores if positive_class(model) == labels[1] else 0.0 - scores
+        thresholds = list_thresholds(model)
+        names = ("threshold",) if len(thresholds) == 1 else ("threshold_low", "threshold_high")
+        columns |= dict(zip(names, thresholds, strict=True))
     else:
+        values = model.decision_.decision_values(scores)
         columns |= {f"score_{label}": values[:, c] for c, label in enumerate(labels)}
-    return pandas.DataFrame({**columns, "rejected": rejected.astype(int)}).astype({"label": object})
+    columns["rejected"] = (codes < 0).astype(int)
+    return pandas.DataFrame(columns).astype({"label": object})
 
 
-def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dict[str, Any]:
+def list_thresholds(model: SteeredClassifier) -> list[float]:
+    """List the one or two thresholds on the score towards the positive of two classes."""
+    decision: Any = model.decision_
+    if len(model.classes_) > 2:
+        return []
+    thresholds = sorted({decision.low, decision.high})
+    if positive_class(model) == model.classes_.tolist()[1]:
+        return thresholds
+    return [0.0 - threshold for threshold in reversed(thresholds)]
+
+
+def select_kept(table: Table, keep: str | None) -> list[str]:
+    """Return the columns of a table that stay beside the predictions; None keeps them all.
+
+    The text names columns, separated by commas; a name with a comma is in double quotes.
+    """
+    if keep is None:
+        return list(table.frame.columns)
+    kept = next(csv.reader([keep], skipinitialspace=True), [])
+    for name in kept:
+        table.column(name, "keep")
+    return list(dict.fromkeys(kept))
+
+
+def join_inputs(inputs: Any, predictions: Any) -> Any:
+    """Put columns of the input before the predictions.
+
+    An input column that has the name of a prediction gets the prefix "input_".
+    """
+    import pandas
+
+    names = {}
+    for name in inputs.columns:
+        names[name] = name
+        while names[name] in predictions or (names[name] != name and names[name] in inputs):
+            names[name] = f"input_{names[name]}"
+    kept = inputs.rename(columns=names).reset_index(drop=True)
+    return pandas.concat([kept, predictions], axis=1)
+
+
+def predict_folder(
+    model: SteeredClassifier, new: Path, out: Path | None, keep: str | None
+) -> dict[str, Any]:
     """Write the predictions for a folder to a new folder, one Parquet file per block of rows.
 
     The files are written to a temporary folder, which is renamed once it is complete.
@@ -66,6 +117,8 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
         The folder with the rows.
     out : Path or None
         The folder for the predictions; required.
+    keep : str or None
+        The columns to keep beside the predictions, as in :func:`select_kept`.
 
     Returns
     -------
@@ -80,8 +133,9 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
         problem = "is missing. Name a folder, because the rows are in a folder."
         raise InputError("out", problem, code="missing")
     _check_out(out)
-    frame: Any = open_folder(new).frame
-    ignored = list_ignored(model, frame)
+    table = open_folder(new)
+    frame: Any = table.frame
+    ignored, kept = list_ignored(model, frame), select_kept(table, keep)
     target = Path(os.path.realpath(out))
     temporary = target.with_name(f"{target.name}.part")
     try:
@@ -95,10 +149,13 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
     try:
         shared_model = dask.delayed(model, pure=False, traverse=False)
         predict_block = dask.delayed(_predict_block, pure=False, traverse=False)
-        used = frame if not ignored else frame[[c for c in frame.columns if c not in set(ignored)]]
+        unused = set(ignored).difference(kept)
+        used = frame[[c for c in frame.columns if c not in unused]] if unused else frame
         counts = dask.compute(
             *(
-                predict_block(shared_model, block, str(temporary / f"part-{number:05d}.parquet"))
+                predict_block(
+                    shared_model, block, kept, str(temporary / f"part-{number:05d}.parquet")
+                )
                 for number, block in enumerate(used.to_delayed())
             )
         )
@@ -169,12 +226,14 @@ def _read_block_labels(block: Any, name: str, target: str, classes: NDArray[Any]
     return Series(read_labels(Table(block, name), target, classes), index=block.index)
 
 
-def _predict_block(model: SteeredClassifier, block: Any, path: str) -> tuple[int, int]:
+def _predict_block(
+    model: SteeredClassifier, block: Any, kept: list[str], path: str
+) -> tuple[int, int]:
     """Write the predictions for a block; return how many rows it has, and how many rejected."""
     from margrave.scale import plain_rows
 
     if not len(block):
         return 0, 0
     predictions = predict_rows(model, select_features(model, plain_rows(block))[0])
-    write_table(predictions, path)
+    write_table(join_inputs(block[kept], predictions), path)
     return len(predictions), int(predictions["rejected"].sum())

@@ -283,20 +283,21 @@ def samples_of(
 def read_labels(table: Table, target: str, classes: NDArray[Any]) -> NDArray[Any]:
     """Return the labels of new samples in the type of a model's classes."""
     texts = _read_complete(table, target, "target")
-    labels = {}
+    codes: dict[str, int] = {}
     for text in dict.fromkeys(texts.tolist()):
-        labels[text] = _find_label(text, classes)
-        if labels[text] is None:
+        position = _labels.find(text, classes)
+        if position is None:
             needed = f"of the classes {_labels.shown(classes)}"
             raise _wrong_column(table, target, "target", needed, f"has {text!r}")
-    return np.array([labels[text] for text in texts], dtype=classes.dtype)
+        codes[text] = position
+    return np.asarray(classes[[codes[text] for text in texts]])
 
 
 def match_label(text: str, classes: NDArray[Any], parameter: str) -> Any:
-    """Return the class whose text or number equals a text."""
-    label = _find_label(text, classes)
-    if label is not None:
-        return label
+    """Return the class that is written as a text."""
+    position = _labels.find(text, classes)
+    if position is not None:
+        return classes.tolist()[position]
     near = near_names(text, map(str, classes.tolist()))
     raise InputError(
         parameter,
@@ -306,23 +307,6 @@ def match_label(text: str, classes: NDArray[Any], parameter: str) -> Any:
         classes=classes.tolist(),
         near=near,
     )
-
-
-def _find_label(text: str, classes: NDArray[Any]) -> Any:
-    """Return a class, which may be 1 in a model and "1" or 1.0 in a file; None if there is none."""
-    for label in classes.tolist():
-        if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
-            return label
-        if isinstance(label, int | float) and not isinstance(label, bool) and _equals(text, label):
-            return label
-    return None
-
-
-def _equals(text: str, number: float) -> bool:
-    try:
-        return float(text) == number
-    except ValueError:
-        return False
 
 
 def _read_complete(table: Table, name: str, parameter: str) -> NDArray[Any]:

@@ -162,6 +162,22 @@ def read_table(
     return frame
 
 
+def read_cells(path: Path, encoding: str | None) -> pandas.DataFrame:
+    """Read the cells of a text file as they are written; `read_table` has checked the file."""
+    from pandas import read_csv
+
+    ending = _ending(path)
+    with _open_text(path, ending, _check_encoding(encoding)) as file:
+        separator = _infer_separator(file.read(_SAMPLE), ending)
+        file.seek(0)
+        return read_csv(file, sep=separator, index_col=False, dtype=str, keep_default_na=False)
+
+
+def is_text(path: Path) -> bool:
+    """Whether the ending of a file is that of a text file."""
+    return _ending(path) in _CSV
+
+
 def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     """Write a table to a CSV or Parquet file, completely or not at all.
 
@@ -586,5 +602,5 @@ def _harmless(cell: Any) -> Any:
     try:
         float(cell)
     except ValueError:
-        return "'" + cell
+        return cell if _NUMBERS[","].fullmatch(cell) else "'" + cell
     return cell

@@ -7,6 +7,7 @@ control characters are replaced.
 from __future__ import annotations
 
 import shlex
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from margrave._messages import format_count, missing_extra, name_class
@@ -55,9 +56,10 @@ class Printer:
 
 
 class Bars(Progress):
-    """The progress bars of one request, on the standard error if it is a terminal.
+    """The progress of one request on the standard error: bars, or lines if it is no terminal.
 
-    There is one bar for the training, and one for each preference.
+    There is one bar for the training, and one for each preference; a line for each trained member,
+    and one for each preference.
     """
 
     def __init__(self, *, shown: bool) -> None:
@@ -72,14 +74,27 @@ class Bars(Progress):
             transient=True,
             disable=not (shown and console.is_terminal),
         )
+        self.as_lines = shown and not console.is_terminal
+        self.trained: list[str] = []
+        self.began = monotonic()
+
+    def line(self, text: str) -> None:
+        """Print what was done, and the time since the start, if there is no terminal."""
+        if self.as_lines:
+            minutes, seconds = divmod(int(monotonic() - self.began), 60)
+            line = replace_control(f"margrave: {text}, {minutes}:{seconds:02}")
+            self.console.print(line, markup=False, soft_wrap=True)
 
     def training(self, at: Training) -> None:
         """Update the bar of the training after a model was trained."""
         if not self.task_ids:
             self.add_task("", total=at.total, status="")
-        status = ""
+        status, n_members = "", len(at.finished) + len(at.running) + len(at.waiting)
+        for name in at.finished:
+            if name not in self.trained:
+                self.trained.append(name)
+                self.line(f"trained {name} ({len(self.trained)} of {n_members})")
         if at.confusion is not None:
-            n_members = len(at.finished) + len(at.running) + len(at.waiting)
             errors = format_count(at.confusion.n_errors, "error")
             status = f"{errors} with {len(at.scored)} of {n_members} members"
         description = replace_control(describe_training(at))
@@ -91,6 +106,7 @@ class Bars(Progress):
             for done in self.task_ids[1:]:
                 self.update(done, total=1, completed=1)
             self.add_task(replace_control(want), total=None, status="searching")
+            self.line(f"steering to {want}")
             return
         status = "met" if reply.met else f"{format_count(reply.shortfall)} short"
         self.update(self.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")

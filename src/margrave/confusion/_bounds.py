@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave import _labels
 from margrave._errors import MargraveError
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
@@ -314,14 +315,11 @@ def implied_bounds(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
 
 def _find_class(label: str, classes: Sequence[Any], owner: object) -> int:
     """Find the position of the class that is written as this label."""
-    texts = [str(known) for known in classes]
-    if label in texts:
-        return texts.index(label)
-    for position, known in enumerate(classes):
-        is_number = isinstance(known, int | float) and not isinstance(known, bool)
-        if is_number and _equals(label, known):
-            return position
-    known_classes, near = ", ".join(map(quote_label, classes)), near_names(label, texts)
+    position = _labels.find(label, classes)
+    if position is not None:
+        return position
+    known_classes = ", ".join(map(quote_label, classes))
+    near = near_names(label, map(str, classes))
     raise PreferenceError(
         f"'{owner}' names the class {label!r}; the classes are {known_classes}."
         f"{did_you_mean(near)}",
@@ -331,13 +329,6 @@ def _find_class(label: str, classes: Sequence[Any], owner: object) -> int:
         classes=classes,
         near=near,
     )
-
-
-def _equals(text: str, number: float) -> bool:
-    try:
-        return float(text) == number
-    except ValueError:
-        return False
 
 
 def quote_label(label: Any) -> str:

@@ -57,10 +57,12 @@ from margrave.steer._start import start_from_table as start_from_table
 from margrave.steer._steered import LIMITS as LIMITS
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._steered import adopt_fit as adopt_fit
+from margrave.steer._steered import card_record as card_record
 from margrave.steer._steered import check_certified as check_certified
 from margrave.steer._steered import check_predictions as check_predictions
 from margrave.steer._steered import hash_samples as hash_samples
 from margrave.steer._steered import make_model as make_model
+from margrave.steer._steered import positive_class as positive_class
 from margrave.steer._steered import recertify_scores as recertify_scores
 from margrave.steer._steered import score_samples as score_samples
 from margrave.steer._strategies import Request, StoppedError, Strategy

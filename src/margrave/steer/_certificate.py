@@ -613,6 +613,25 @@ class Check:
         """Whether there is no alarm."""
         return not self.alarm
 
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the check in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the keys ``schema_version``, ``alarm`` and the attributes of the check by their
+            names; ``guarantees`` is a list of dictionaries with the attributes of
+            :class:`GuaranteeCheck` and of its :class:`Guarantee`.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "alarm": self.alarm,
+            "guarantees": [json_ready(asdict(check)) for check in self.guarantees],
+            "confusion": self.confusion.to_dict(),
+            "n_used": self.n_used,
+            "notes": list(self.notes),
+        }
+
     def __str__(self) -> str:
         lines = []
         for check in self.guarantees:

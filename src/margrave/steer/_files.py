@@ -16,7 +16,6 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import blake2b
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -25,6 +24,7 @@ from types import ModuleType
 from typing import Any, Self, TypeVar
 
 import margrave
+from margrave._archive import CARD, DIGEST, digest
 from margrave._atomic_write import atomic_write
 from margrave._errors import MargraveError
 from margrave._messages import missing_extra
@@ -65,7 +65,6 @@ _WRITES_FILES = ("margrave.steer._ledger", "FileLedger")
 
 
 _COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}
-_DIGEST = 64  # hexadecimal digits, the comment at the end of the archive
 # A file is refused if it unpacks to more than some bytes and so many times its own size: then a
 # small file needs little memory. Forests unpack to 4 to 6 times the size of their file, and their
 # schema alone, which takes about 30 times its size when it is parsed, to 5 times. Constant columns
@@ -147,9 +146,9 @@ def _skops() -> ModuleType:
     return skops.io  # type: ignore[no-any-return]
 
 
-def save_object(what: Any, path: str | Path) -> None:
+def save_object(what: Any, path: str | Path, card: dict[str, Any] | None = None) -> None:
     """Write an object to a file; an interrupted write leaves the old file."""
-    data = dump_bytes(what)
+    data = dump_bytes(what, card)
     with atomic_write(Path(path)) as beside:
         beside.write_bytes(data)
 
@@ -218,8 +217,8 @@ def _read(path: str | Path) -> bytes:
     return place.read_bytes()
 
 
-def dump_bytes(what: Any) -> bytes:
-    """Return the bytes of a file that holds an object.
+def dump_bytes(what: Any, card: dict[str, Any] | None = None) -> bytes:
+    """Return the bytes of a file that holds an object, and its card if it has one.
 
     They are those of ``skops.io.dumps`` without its indentation, which takes half of its time, and
     with the format of the file.
@@ -236,6 +235,8 @@ def dump_bytes(what: Any) -> bytes:
         state[_STAMP] = {"format": _FORMAT, "version": margrave.__version__}
         schema = json.dumps(state)
         archive.writestr("schema.json", schema)
+        if card is not None:
+            archive.writestr(CARD, json.dumps(card, allow_nan=False))
     data, size = buffer.getvalue(), sum(one.file_size for one in archive.infolist())
     if any(name.endswith(".npz") for name in archive.namelist()):  # archives of sparse matrices
         size = len(_unpack(data, math.inf))
@@ -248,13 +249,9 @@ def with_digest(data: bytes) -> bytes:
     """Return an archive with the digest of its bytes as its comment."""
     buffer = BytesIO(data)
     with zipfile.ZipFile(buffer, "a") as archive:
-        archive.comment = bytes(_DIGEST)
-    body = buffer.getvalue()[:-_DIGEST]
-    return body + _digest(body)
-
-
-def _digest(body: bytes | memoryview) -> bytes:
-    return blake2b(body, digest_size=_DIGEST // 2).hexdigest().encode()
+        archive.comment = bytes(DIGEST)
+    body = buffer.getvalue()[:-DIGEST]
+    return body + digest(body)
 
 
 def _unpack(data: bytes, most: float) -> bytes:
@@ -320,7 +317,7 @@ def _open(data: bytes, name: str) -> tuple[bytes, dict[str, Any], set[str]]:
         raise ValueError("the schema is too large")
     schema = json.loads(text, object_hook=partial(_check_record, owners={}))
     _check_format(schema, name)
-    if _STAMP in schema and _digest(memoryview(data)[:-_DIGEST]) != data[-_DIGEST:]:
+    if _STAMP in schema and digest(memoryview(data)[:-DIGEST]) != data[-DIGEST:]:
         raise ValueError("the digest is not that of the file")
     return plain, schema, set(_skops().get_untrusted_types(data=plain))
 
@@ -379,6 +376,10 @@ class Saved:
         """Return what a file holds: this object, or a copy without what must not be in it."""
         return self
 
+    def _card(self) -> dict[str, Any] | None:
+        """Return what a file holds for readers that do not load the object, if anything."""
+        return None
+
     def save(self, path: str | Path) -> None:
         """Write to a file; an interrupted write leaves the old file.
 
@@ -387,7 +388,7 @@ class Saved:
         path : str or Path
             The file; an existing one is replaced.
         """
-        save_object(self._for_file(), path)
+        save_object(self._for_file(), path, self._card())
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Self:
@@ -419,7 +420,7 @@ class Saved:
         -------
         bytes
         """
-        return dump_bytes(self._for_file())
+        return dump_bytes(self._for_file(), self._card())
 
     @classmethod
     def from_bytes(cls, data: bytes, *, trusted: Sequence[str] = ()) -> Self:

@@ -22,6 +22,7 @@ from margrave import _labels
 from margrave._atomic_write import atomic_write
 from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
+from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import format_count
 from margrave._typing import Codes, Floats
 from margrave._validation import check_columns, check_samples, is_number
@@ -150,6 +151,27 @@ def _describe_model(model: Any) -> str:
     ]
     lines.append("- Members: " + ", ".join(members))
     return "## Model\n\n" + "\n".join(lines)
+
+
+def card_record(model: SteeredClassifier) -> dict[str, Any]:
+    """Return what the card of a fitted model states, in values that JSON can hold, and the card."""
+    certificate, scorer = model.certificate_, model.scorer_
+    members = zip(scorer.committee.names, scorer.committee.members, scorer.weights, strict=True)
+    record = {
+        "schema_version": SCHEMA_VERSION,
+        "classes": model.classes_,
+        "positive": positive_class(model),
+        "reject_label": model.reject_label_ if model.decision_.rejects else None,
+        "columns": getattr(model, "feature_names_in_", None),
+        "members": [
+            {"name": name, "type": type(member).__name__, "weight": weight}
+            for name, member, weight in members
+        ],
+        "certificate": None if certificate is None else certificate.to_dict(),
+        "limitations": LIMITS,
+        "card": model_card(model),
+    }
+    return {name: json_ready(value) for name, value in record.items()}
 
 
 def _table(matrix: Confusion, cells: Any = ()) -> str:
@@ -350,6 +372,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         )
         return certified_model(certified), tuning
 
+    def _card(self) -> dict[str, Any] | None:
+        return card_record(self) if hasattr(self, "scorer_") else None
+
     def _set_columns(self, committee: FittedMembers) -> None:
         """Set the columns: of the encoder, of the table, or of the first member."""
         source, columns = committee.encoder or committee.members[0], committee.columns
@@ -390,8 +415,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive if the second is predicted; if the model may reject, 0 for
-            rejected samples only. For more classes, the scores with their offsets.
+            For two classes, positive if the second of ``classes_`` is predicted, whichever class is
+            positive, as in scikit-learn; if the model may reject, 0 for rejected samples only. For
+            more classes, the scores with their offsets.
         """
         scores = score_samples(self, X)
         return self.decision_.decision_values(scores)
@@ -431,12 +457,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Confusion
             Counts of true and predicted classes, and of rejected samples.
         """
-        positive = self.certificate_.confusion.positive if self.certificate_ else self.positive
         return Confusion.of(
             y,
             self.predict(X),
             classes=self.classes_.tolist(),
-            positive=positive,
+            positive=positive_class(self),
             reject_label=self.reject_label_,
         )
 
@@ -670,6 +695,13 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             tags.input_tags.sparse = input_tags.sparse
             tags.input_tags.allow_nan = input_tags.allow_nan
         return tags
+
+
+def positive_class(model: SteeredClassifier) -> Any:
+    """Return the positive class; None with more than two classes and none that is positive."""
+    certificate = model.certificate_
+    positive = model.positive if certificate is None else certificate.confusion.positive
+    return model.classes_.tolist()[1] if positive is None and len(model.classes_) == 2 else positive
 
 
 def make_model(

@@ -639,12 +639,13 @@ class Check:
             result = result if check.conclusive else "too few samples to tell"
             counts = f"{check.count:,} of {check.n:,}, p = {check.p:.2g}"
             lines.append(f"{check.guarantee.sentence}: {result} ({counts})")
+        lines += self.notes
         if self.n_used:
             lines.append(
                 f"Warning: {self.n_used:,} of these {self.confusion.n:,} samples equal rows that "
                 "the model was built from, so they are no evidence about new samples."
             )
-        return "\n".join([*lines, *self.notes])
+        return "\n".join(lines)
 
 
 def make_guarantees(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from margrave.steer import (
     ExpectedCell,
     ExpectedCertificate,
     FileLedger,
+    GroupsWarning,
     GuaranteeError,
     Reply,
     SplitSizes,
@@ -323,22 +325,24 @@ def run_request(
     accounts = FileLedger(ledger, samples.target)
     accounts.read()  # raises an error if the file is damaged
     guarantee = _check_limits(samples, wants)
-    dialog = Dialog.from_data(
-        samples.X,
-        samples.y,
-        certify=certify,
-        guarantee=guarantee,
-        confidence=confidence,
-        positive=samples.positive,
-        groups=samples.groups,
-        time=samples.time,
-        duplicates=duplicates,
-        n_jobs=n_jobs,
-        random_state=seed,
-        callback=on_training,
-        ledger=accounts,
-        table=samples.table.frame.drop(columns=samples.target),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GroupsWarning)  # the command names its own option
+        dialog = Dialog.from_data(
+            samples.X,
+            samples.y,
+            certify=certify,
+            guarantee=guarantee,
+            confidence=confidence,
+            positive=samples.positive,
+            groups=samples.groups,
+            time=samples.time,
+            duplicates=duplicates,
+            n_jobs=n_jobs,
+            random_state=seed,
+            callback=on_training,
+            ledger=accounts,
+            table=samples.table.frame.drop(columns=samples.target),
+        )
     if path is not None:
         dialog.autosave(path)
     for want in wants:

@@ -26,9 +26,10 @@ from margrave._typing import Codes, Floats
 
 Hashes = NDArray[np.uint64]
 
-GROUP, NEAR, INDEPENDENT = "group", "near", "independent"
-"""What rows are that are equal, or nearly: copies (nearly equal ones too, if they are few), copies
-in any case, or independent observations."""
+AUTO, GROUP, NEAR, INDEPENDENT = "auto", "group", "near", "independent"
+"""What rows are that are equal, or nearly: independent observations in a table of few values, else
+copies (nearly equal ones too, if they are few); copies; copies in any case; or independent
+observations in any case."""
 
 # A larger fraction of nearly equal rows cannot be by chance.
 MAX_BY_CHANCE = 0.005

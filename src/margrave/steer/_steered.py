@@ -41,6 +41,8 @@ from margrave.steer._files import Saved
 from margrave.steer._ledger import Grant, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import (
+    AUTO,
+    GROUP,
     INDEPENDENT,
     NEAR,
     RowHashes,
@@ -185,7 +187,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         class the preference needs. None makes no certificate.
     strategies : list of str, default=None
         Strategies to try, among "move", "reject" and "retune". None tries "move" and "reject".
-    duplicates : {"group", "near", "independent"}, default="group"
+    duplicates : {"auto", "group", "near", "independent"}, default="auto"
         What rows are that are equal or nearly equal; as in :meth:`Dialog.from_data`.
     n_jobs : int, default=None
         Number of members to fit in parallel.
@@ -248,7 +250,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         confidence: float = 0.95,
         certify: Any = "auto",
         strategies: Any = None,
-        duplicates: str = "group",
+        duplicates: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -285,12 +287,22 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Warns
         -----
+        GroupsWarning
+            If rows seem to belong together, such as those of a patient: then use `Dialog.from_data`
+            with `groups`.
         NotMetWarning
             If no candidate meets the preference on the tuning set. The nearest one is used.
         """
         fitted, tuning = self._steer(X, y)
         adopt_fit(self, fitted, tuning)
         return self
+
+    @property
+    def _duplicates(self) -> str:
+        """What equal rows are: as in `fit` if that was decided there."""
+        if self.duplicates != AUTO:
+            return str(self.duplicates)
+        return GROUP if self._used is None else self._used.duplicates
 
     def _steer(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
         """Return a new steered model, and the matrix of the tuning set."""
@@ -525,12 +537,12 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         codes = _labels.encode(y, self.classes_, f"{owner}: y")
         use = None
         if ledger is not None:
-            sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
+            sample = RowSample.of(X, counted=self._duplicates == INDEPENDENT)
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
-        encoded, all_near = self.scorer_.committee.encoder is not None, self.duplicates == NEAR
+        encoded, all_near = self.scorer_.committee.encoder is not None, self._duplicates == NEAR
         copies = find_copies(X, codes, encoded=encoded, all_near=all_near)
-        copies.check(self.duplicates, self.classes_, GuaranteeError)
+        copies.check(self._duplicates, self.classes_, GuaranteeError)
         return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies)
 
     def model_card(self) -> str:
@@ -717,7 +729,7 @@ def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
     """Hash samples, to find copies among them and in the rows of a model; None for neither."""
     if model._used is not None:
         return model._used.hash(X)
-    if model.duplicates == INDEPENDENT:
+    if model._duplicates == INDEPENDENT:
         return None
     exact = hash_rows(X)
     return RowHashes(exact, exact)
@@ -756,8 +768,8 @@ def recertify_scores(
         used = used.with_rows(rows)
     if copies is None and rows is not None:
         copies = Copies.equal(rows.exact)
-    notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
-    if copies is not None and model.duplicates != INDEPENDENT:
+    notes = () if copies is None else copies.notes(model._duplicates, model.classes_)
+    if copies is not None and model._duplicates != INDEPENDENT:
         kept = one_of_each(copies.sets, 0)
         scores, codes = scores[kept], codes[kept]
     if use is not None:

@@ -140,7 +140,7 @@ def test_measurements_counts_and_categories_are_no_entities(rename, seed):
         {
             "age": rng.integers(18, 90, n),
             "year_built": rng.integers(1940, 2020, n),
-            "price": rng.integers(1, 400, n),
+            "amount": rng.integers(1, 400, n),
             "steps": rng.poisson(40, n),
             "rooms": rng.integers(1, 9, n),
             "norm": rng.normal(500, 60, n).round(),
@@ -150,7 +150,7 @@ def test_measurements_counts_and_categories_are_no_entities(rename, seed):
             "member_status": rng.choice(list("abcd"), n),
         }
     ).join(pd.get_dummies(pd.Series(rng.choice(list("abcdefgh"), n))))
-    score = table["age"] / 15 + table["year_built"] / 20 + table["price"] / 200
+    score = table["age"] / 15 + table["year_built"] / 20 + table["amount"] / 200
     labels = rng.random(n) < 1 / (1 + np.exp(score.mean() - score))
     assert not find_roles(rename(table), labels)
     zips = table.assign(zip_code=10_000 + place)

@@ -4,7 +4,7 @@ A guarantee assumes that rows are independent. They are not if a patient, custom
 several rows, and the column that names it looks like any other category or number. Such a column is
 found by its name, and by how its values repeat. Without a telling name, its values have to look
 like identifiers, and rows of a value have to agree in the labels or another column more than rows
-of neighbouring values do. Ages and prices do not pass this: rows of nearly the same age are nearly
+of neighbouring values do. Ages and amounts do not pass this: rows of nearly the same age are nearly
 as similar.
 """
 

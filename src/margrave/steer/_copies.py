@@ -79,7 +79,7 @@ _COLUMNS = 3  # with rare numbers, which identify a row
 _SHOWN = 3  # columns in a message
 # A table has few values if a row would equal so many others at least if the columns were
 # independent, and no column has more values than so many, unless they count in steps.
-_EQUAL_BY_CHANCE, _FEW_VALUES = 5, 20
+_EQUAL_BY_CHANCE, _FEW_VALUES = 3, 20
 
 
 @dataclass(frozen=True, eq=False)

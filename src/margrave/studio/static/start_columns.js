@@ -31,7 +31,7 @@ export function Preview({ table }) {
 
 /** What a finding means, and the button that uses it. */
 const ADVICE = /** @type {const} */ ({
-  entity: ['If these rows belong together, a guarantee holds for new ones only if they stay so.', 'Keep together'],
+  entity: ['If these rows belong together, keep them so: otherwise the guarantee does not hold for new ones.', 'Keep together'],
   identifier: ['It says nothing about new rows.', 'Leave out'],
   time: ['If the model will predict later rows, certify it on the latest.', 'Use as time'],
 });

@@ -188,7 +188,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     strategies : list of str, default=None
         Strategies to try, among "move", "reject" and "retune". None tries "move" and "reject".
     duplicates : {"auto", "group", "near", "independent"}, default="auto"
-        What rows are that are equal or nearly equal; as in :meth:`Dialog.from_data`.
+        What rows are that are equal or nearly equal; as in :meth:`Dialog.from_data`. For
+        :func:`margrave.scale.fit`, "auto" is "group".
     n_jobs : int, default=None
         Number of members to fit in parallel.
     random_state : int, RandomState or None, default=None

@@ -98,7 +98,7 @@ class Kind:
     extra: tuple[str, ...] = ()
     noise: float = 0.0
     between: bool = False
-    duplicates: str = "group"
+    duplicates: str = "auto"
     n_rows: int = ROWS
 
     def copied(self, table: Table, rng: np.random.Generator) -> tuple[Any, NDArray[np.str_]]:

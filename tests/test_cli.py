@@ -17,7 +17,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from tests.command import PAIR, STEER, call, mail, replaced, steer_mail, without_progress
+from tests.command import (
+    PAIR,
+    STEER,
+    call,
+    mail,
+    replaced,
+    steer_mail,
+    suggests_time,
+    without_progress,
+)
 from tests.hospital import draw_visits
 
 import margrave
@@ -97,7 +106,8 @@ def test_what_steering_prints_and_writes(tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0
-    progress = done.stderr.splitlines()
+    advice, *progress = done.stderr.splitlines()
+    assert "--time sent" in advice
     assert len(progress) == 7, "a line for each member and each limit"
     places = [re.search(r"\((\d) of 6\), \d+:\d\d$", line)[1] for line in progress[:6]]
     assert places == list("123456")
@@ -129,11 +139,13 @@ def test_a_table_of_few_different_rows_is_refused_with_the_way_on(run, different
     table["spam"] = np.where(row % 5 == 0, "yes", "no")
     table.to_csv("survey.csv", index=False)
     options = ("--target", "spam", "--time", "day", "--limit", "fp <= 20%", "--plan", "--json")
-    code, out, err = run("steer", "survey.csv", *options)
+    code, out, err = run("steer", "survey.csv", *options, "--duplicates", "group")
     assert (code, json.loads(out)["code"]) == (2, problem)
     assert "--duplicates" in err
     assert "duplicates=" not in err
-    assert run("steer", "survey.csv", *options, "--duplicates", "independent")[0] == 0
+    for more in ((), ("--duplicates", "independent")):
+        code, out, _ = run("steer", "survey.csv", *options, *more)
+        assert (code, json.loads(out)["n"]["unused"]) == (0, 0)
 
 
 @pytest.mark.parametrize("n_copies", [0, 3])
@@ -148,7 +160,7 @@ def test_copies_are_no_way_on_if_they_are_too_few(run, n_copies):
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     code, out, err = run("steer", trained / "mail.csv", *ASK, "--json")
     record = json.loads(out)
-    assert (code, without_progress(err)) == (0, "")
+    assert (code, suggests_time(without_progress(err))) == (0, True)
     assert run("steer", trained / "mail.csv", *ASK, "--quiet") == (0, "", "")
     assert (record["met"], record["certified"], record["exit_code"]) == (True, True, 0)
     assert (record["classes"], record["positive"], record["model"]) == (
@@ -215,7 +227,7 @@ def test_then_states_the_goal_of_every_step(run, quick, trained):
 def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained):
     ask = ("--target", "spam", "--limit", "fp <= 1%", "--out", "m.skops", "--strategies", "move")
     code, out, err = run("steer", trained / "mail.csv", *ask, "--report", "p.html")
-    assert (code, without_progress(err)) == (3, "")
+    assert (code, suggests_time(without_progress(err))) == (3, True)
     assert re.search(r"'fp <= 1%'.*\b0\.95\b.*\b299\b.*'no'", out)
     assert re.search(r"\b299\b", Path("p.html").read_text())
     assert not Path("m.skops").exists()
@@ -348,7 +360,7 @@ def test_a_plan_trains_and_writes_nothing(run, monkeypatch):
     mail().to_csv("mail.csv", index=False)
     code, out, err = run(*PLAN, "--limit", "fp <= 10%", "--json")
     record = json.loads(out)
-    assert (code, err, record["exit_code"]) == (0, "", 0)
+    assert (code, suggests_time(err), record["exit_code"]) == (0, True, 0)
     chosen = record["plan"]["chosen"]
     assert sum(chosen["certify_by_class"].values()) == record["n"]["certify"]
     assert record["n"]["tune"] + record["n"]["certify"] == 300
@@ -670,7 +682,7 @@ def test_ctrl_c_is_one_line(run, trained, monkeypatch):
 
     monkeypatch.setattr(request.Dialog, "from_data", interrupted)
     code, out, err = run("steer", trained / "mail.csv", *ASK)
-    assert (code, out, err.count("\n")) == (130, "", 1)
+    assert (code, out, err.count("\n")) == (130, "", 2)
 
 
 def test_an_interrupted_write_leaves_the_old_file(run, ready, trained, monkeypatch, tmp_path):

@@ -163,6 +163,7 @@ def steer(options: Namespace, command: str) -> int:
                 stack.enter_context(use_cluster(None))
         else:
             samples = _read_samples(options)
+            _report_roles(samples, options)
             run = partial(run_request, samples, strategies=strategies, path=options.dialog)
         bars = stack.enter_context(Bars(shown=not options.quiet))
         outcome = run(
@@ -197,6 +198,20 @@ def _read_samples(options: Namespace) -> Samples:
     return samples_of(table, **{name: getattr(options, name) for name in names})
 
 
+def _report_roles(samples: Samples, options: Namespace) -> None:
+    """Print a line for each column that should probably not be an ordinary feature."""
+    from margrave.table import find_roles
+
+    names = {"entity": "--group", "identifier": "--drop", "time": "--time"}
+    known = {"entity"} if options.group is not None else set()
+    known |= {"time"} if {options.group, options.time} != {None} else set()
+    for finding in () if options.quiet else find_roles(samples.X, samples.y):
+        if finding.kind not in known:
+            advice = finding.advise(f"{names[finding.kind]} {shlex.quote(finding.column)}")
+            sys.stderr.write(f"margrave: {replace_control(advice)}\n")
+            known |= {finding.kind} & {"time"}  # one is enough
+
+
 def _plan(options: Namespace) -> int:
     """Print the split that `steer` would make; train nothing."""
     from margrave.app.request import plan_request, read_fraction, read_limits
@@ -208,8 +223,10 @@ def _plan(options: Namespace) -> int:
         from margrave.app.folder import check_folder_options
 
         check_folder_options({"plan": True}, None)
+    samples = _read_samples(options)
+    _report_roles(samples, options)
     planned = plan_request(
-        _read_samples(options),
+        samples,
         wants,
         confidence=options.confidence,
         certify=certify,

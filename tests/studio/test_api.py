@@ -159,6 +159,7 @@ def test_a_table_is_looked_at_before_anything_is_trained(client, table):
     assert classes == {
         "classes": [{"label": "neg", "count": 500}, {"label": "pos", "count": 268}],
         "positive": "pos",
+        "findings": [],
     }
 
 

@@ -447,6 +447,27 @@ def test_near_copies_are_a_question_before_anything_is_trained(show, user, reply
 
 
 @pytest.mark.full
+def test_a_column_of_patients_becomes_that_of_the_groups(show, user):
+    rng = np.random.default_rng(0)
+    of = np.repeat(np.arange(200), rng.integers(1, 6, 200))
+    rows = pandas.DataFrame({"record_id": 1 + np.arange(len(of)), "patient_id": 900 + of})
+    rows["seen"] = pandas.Timestamp("2024-01-01") + pandas.to_timedelta(of % 90, unit="D")
+    rows["sugar"] = rng.normal(size=len(of)).round(3)
+    rows["ill"] = np.where(of % 3 == 0, "yes", "no")
+    page = show(f"#/new/{uploaded(user, rows.to_csv(index=False).encode(), 'visits.csv')}")
+    found = page.locator(".notice").filter(has_text="patient_id")
+    keep = found.get_by_role("button", name="Keep together")
+    expect(keep).to_be_visible()
+    keep.click()
+    expect(found).to_have_count(0)
+    more_choices(page).click()
+    expect(page.get_by_label("Rows that belong together")).to_have_value("patient_id")
+    page.get_by_role("button", name="Leave out").click()
+    expect(columns_used(page)).to_contain_text("3 of 4")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
+@pytest.mark.full
 def test_training_shows_how_far_it_is_and_can_be_cancelled(show, user):
     """It goes on without the page, which finds it again."""
     page = show(f"#/new/{user.table(SLOW)}")

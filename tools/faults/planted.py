@@ -556,7 +556,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     (
         "Nobody decides about copies when a model is certified again",
         "steer/_steered.py",
-        "        copies.check(self.duplicates, self.classes_, GuaranteeError)\n",
+        "        copies.check(self._duplicates, self.classes_, GuaranteeError)\n",
         "",
         "steer/test_copies.py",
     ),

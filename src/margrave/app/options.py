@@ -115,10 +115,11 @@ def _steer(parser: _Parser) -> None:
     parser.add("--time", "COLUMN", text)
     text = (
         "What rows are that are equal but for an identifier or the like, or nearly: copies of one "
-        "observation (group, the default, which stops and asks if they are many; near, which does "
-        "not) or independent observations (independent)."
+        "observation (group, which stops and asks if they are many; near, which does not) or "
+        "independent observations (independent). By default auto: independent if the columns have "
+        "so few values that rows are equal by chance, else group."
     )
-    parser.add("--duplicates", "KIND", text, default="group")
+    parser.add("--duplicates", "KIND", text, default="auto")
     text = "A column to leave out. Repeat it for further columns."
     parser.add("--drop", "COLUMN", text, action="append", default=[])
     text = (

@@ -23,6 +23,7 @@ from margrave.steer import (
     ExpectedCell,
     ExpectedCertificate,
     FileLedger,
+    GroupsWarning,
     GuaranteeError,
     Reply,
     SplitSizes,
@@ -379,22 +380,24 @@ def run_request(
     accounts = FileLedger(ledger, samples.target)
     accounts.read()  # raises an error if the file is damaged
     guarantee = _check_limits(samples, wants)
-    dialog = Dialog.from_data(
-        samples.X,
-        samples.y,
-        certify=certify,
-        guarantee=guarantee,
-        confidence=confidence,
-        positive=samples.positive,
-        groups=samples.groups,
-        time=samples.time,
-        duplicates=duplicates,
-        n_jobs=n_jobs,
-        random_state=seed,
-        callback=on_training,
-        ledger=accounts,
-        table=samples.table.frame.drop(columns=samples.target),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GroupsWarning)  # the command names its own option
+        dialog = Dialog.from_data(
+            samples.X,
+            samples.y,
+            certify=certify,
+            guarantee=guarantee,
+            confidence=confidence,
+            positive=samples.positive,
+            groups=samples.groups,
+            time=samples.time,
+            duplicates=duplicates,
+            n_jobs=n_jobs,
+            random_state=seed,
+            callback=on_training,
+            ledger=accounts,
+            table=samples.table.frame.drop(columns=samples.target),
+        )
     if path is not None:
         dialog.autosave(path)
     for want in wants:

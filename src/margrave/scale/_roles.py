@@ -37,6 +37,8 @@ MOST_TRAINED = 100_000
 MOST_CERTIFYING = 1_000_000
 """Most rows of a Dask collection in the certification set; the score of each is in memory."""
 _TRAINING_FRACTION = 0.4  # of fewer rows
+# Without a search for tables of few values, "auto" is "group".
+_DUPLICATES = ("auto", "group", "independent")
 _LEAST_TRAINING = 50  # rows of a rare class, if the training fraction of it has so many
 _LEAST_ROWS = 25  # of a class
 _MOST_LABELS = 1000  # different ones; more are no classes
@@ -139,10 +141,10 @@ class Draw:
     keys: tuple[_Keys, ...]
 
     @classmethod
-    def of(cls, X: Any, y: Any, random_state: Any, duplicates: str = "group") -> Draw:
+    def of(cls, X: Any, y: Any, random_state: Any, duplicates: str = "auto") -> Draw:
         """Count the labels and draw the keys, in one pass."""
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        together = check_duplicates(duplicates, OWNER, ("group", "independent")) == "group"
+        together = check_duplicates(duplicates, OWNER, _DUPLICATES) != "independent"
         blocks = Blocks.of_samples(OWNER, X, y=y)
         if together:
             keys = blocks.reduce(_draw_block, _merge_blocks, seed)

@@ -25,6 +25,7 @@ from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._certify import issue_certificate as issue_certificate
 from margrave.steer._certify import name_request as name_request
+from margrave.steer._copies import has_few_values as has_few_values
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog
 from margrave.steer._expected import ExpectedBound, ExpectedCell, ExpectedCertificate
@@ -67,6 +68,7 @@ from margrave.steer._steered import recertify_scores as recertify_scores
 from margrave.steer._steered import score_samples as score_samples
 from margrave.steer._strategies import Request, StoppedError, Strategy
 from margrave.steer._strategies import get_strategies as get_strategies
+from margrave.steer._table_split import GroupsWarning
 from margrave.steer._table_split import check_duplicates as check_duplicates
 from margrave.steer._table_split import check_positive as check_positive
 from margrave.steer._thresholds import SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE
@@ -97,6 +99,7 @@ __all__ = [
     "FileLedger",
     "Frontier",
     "FrontierDisplay",
+    "GroupsWarning",
     "Guarantee",
     "GuaranteeCheck",
     "GuaranteeError",

@@ -10,6 +10,9 @@ Copies are looked for in four ways:
 3. Near copies: rows at a small distance from each other, compared with the tenth neighbour. How
    many there are by chance depends on the number of dimensions, which the distances reveal.
 4. Synthetic rows, as oversampling makes them: they lie exactly between two rows of their class.
+
+In a table whose columns have few values, such as a coarse score, equal rows are no copies: they are
+equal by chance.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -33,6 +37,7 @@ from margrave._messages import format_count, name_class
 from margrave._parallel import limit_threads
 from margrave._typing import Codes, Flags, Floats
 from margrave.steer._row_hashes import (
+    AUTO,
     GROUP,
     INDEPENDENT,
     MAX_BY_CHANCE,
@@ -72,6 +77,9 @@ _OPPOSITE, _DIFFERENT, _MANY_SYNTHETIC = 1e-6, 1 / 3, 0.1
 _NEIGHBOURS_OF_CLASS, _SAMPLED_OF_CLASS = 30, 200
 _COLUMNS = 3  # with rare numbers, which identify a row
 _SHOWN = 3  # columns in a message
+# A table has few values if a row would equal so many others at least if the columns were
+# independent, and no column has more values than so many, unless they count in steps.
+_EQUAL_BY_CHANCE, _FEW_VALUES = 3, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +103,8 @@ class Copies:
         are equal without them, which may be by chance.
     synthetic : (int, float) or None
         The class with the most synthetic rows, and their fraction; None if they are few.
+    few_values : bool
+        Whether the columns have so few values that rows are equal by chance.
     """
 
     sets: Codes
@@ -104,6 +114,7 @@ class Copies:
     columns: tuple[str, ...] = ()
     left_out: tuple[int, ...] = ()
     synthetic: tuple[int, float] | None = None
+    few_values: bool = False
 
     @classmethod
     def equal(cls, hashed: Hashes) -> Copies:
@@ -115,6 +126,12 @@ class Copies:
     def sets_if_any(self) -> Codes | None:
         """The sets, or None if all rows differ."""
         return self.sets if self.n_equal or self.n_near else None
+
+    def resolve(self, duplicates: str) -> str:
+        """Return what equal rows are, if `duplicates` lets the table decide."""
+        if duplicates != AUTO:
+            return duplicates
+        return INDEPENDENT if self.few_values else GROUP
 
     def check(
         self, duplicates: str, classes: NDArray[Any], error: Callable[..., MargraveError]
@@ -150,12 +167,16 @@ class Copies:
     def notes(self, duplicates: str, classes: NDArray[Any]) -> tuple[str, ...]:
         """Describe the copies, for a certificate."""
         counted = (
-            "these rows count as independent observations. If they are copies of one observation, "
-            "the guarantee is too optimistic."
-            if duplicates == INDEPENDENT
-            else "these rows were kept together, and the certification set has one of each, so "
-            "rates are over distinct rows."
+            "these rows were kept together, and the certification set has one of each, so rates "
+            "are over distinct rows."
         )
+        if duplicates == INDEPENDENT:
+            by_chance = "the columns have so few values that rows are equal by chance, and "
+            counted = (
+                f"{by_chance if self.few_values else ''}these rows count as independent "
+                "observations. If they are copies of one observation, the guarantee is too "
+                f"optimistic{_COUNT_ONCE if self.few_values else ''}."
+            )
         counts = " and ".join(self._counts())
         notes = [f"{counts}; {counted}"] if counts else []
         if self.synthetic is not None:
@@ -193,6 +214,11 @@ class _Column:
     values: NDArray[Any]
     hashed: Hashes
 
+    @classmethod
+    def of(cls, values: NDArray[Any], position: int) -> _Column:
+        """Hash the values of the column at a position."""
+        return cls(values, hash_column(values, position))
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -208,6 +234,18 @@ class _Column:
     def n_different(self) -> int:
         """How many different values there are."""
         return len(self._different[0])
+
+    @property
+    def equal_by_chance(self) -> float:
+        """The probability that two rows have an equal value."""
+        return float(((self._different[2] / len(self)) ** 2).sum())
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether there are few values: a category, or numbers that count in steps."""
+        n = len(self)
+        few = self.n_different <= max(_FEW_VALUES, 0 if self.has_order else n**0.5)
+        return few or (self.is_number and self.counts(n / _EQUAL_BY_CHANCE))
 
     @property
     def first_equal(self) -> NDArray[np.intp]:
@@ -279,6 +317,32 @@ class _Column:
         return np.where(known, numbers / scale, 0.0).astype(np.float32)
 
 
+_COUNT_ONCE = ": set duplicates to 'group', which counts them once"
+
+
+def has_few_values(X: Any, *, encoded: bool = False) -> bool:
+    """Return whether rows are equal by chance; parameters as in `find_copies`."""
+    columns = [] if issparse(X) else list(map(_Column.of, read_columns(X), count()))
+    return _have_few_values(columns, _identifiers(X, columns) if encoded else [])
+
+
+def _have_few_values(columns: list[_Column], unseen: list[int]) -> bool:
+    """Return whether rows are equal by chance, by the squared frequencies of the values.
+
+    Their sum is the probability that two rows have an equal value in a column. Texts that name the
+    rows do not matter, nor does one whole number: more of them may be measurements.
+    """
+    names = [j for j, one in enumerate(columns) if one.n_different == len(one)]
+    numbers = [j for j in names if columns[j].is_number]
+    if len(numbers) > 1 or any(columns[j].has_decimals for j in numbers):
+        return False
+    used = [column for j, column in enumerate(columns) if j not in {*names, *unseen}]
+    if not all(column.has_few_values for column in used):
+        return False
+    by_chance = np.prod([column.equal_by_chance for column in used])
+    return bool(used and len(used[0]) * by_chance >= _EQUAL_BY_CHANCE)
+
+
 def find_copies(
     X: Any,
     codes: Codes,
@@ -306,10 +370,7 @@ def find_copies(
         The rows to compare with the others, whose classes do not matter, instead of all rows with
         each other.
     """
-    columns = [
-        _Column(values, hash_column(values, j))
-        for j, values in enumerate(() if issparse(X) else read_columns(X))
-    ]
+    columns = [] if issparse(X) else list(map(_Column.of, read_columns(X), count()))
     if not columns or len(codes) < 2:
         return Copies.equal(hash_rows(X))
     unseen = _identifiers(X, columns) if encoded else []
@@ -347,7 +408,14 @@ def find_copies(
     titles = [str(name) for name in getattr(X, "columns", range(len(columns)))]
     left_out = [] if 0 < n_equal <= FEW * len(codes) else sorted({*unseen, *hidden})
     return Copies(
-        sets, n_equal, n_near, many, tuple(titles[j] for j in hidden), tuple(left_out), synthetic
+        sets,
+        n_equal,
+        n_near,
+        many,
+        tuple(titles[j] for j in hidden),
+        tuple(left_out),
+        synthetic,
+        _have_few_values(columns, unseen),
     )
 
 

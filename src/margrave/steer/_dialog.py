@@ -156,9 +156,10 @@ class Dialog(Saved):
         The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     groups : array-like of shape (n_samples,), default=None
         The group of each sample of the tuning set. Samples of a group are in the same fold.
-    duplicates : {"group", "near", "independent"}, default="group"
-        What rows are that are equal or nearly equal. Rows of the tuning set are copies if they are
-        equal, and are in the same fold; a certification set is searched as in :meth:`from_data`,
+    duplicates : {"auto", "group", "near", "independent"}, default="auto"
+        What rows are that are equal or nearly equal, as in :meth:`from_data`. Unless they are
+        independent, rows of the tuning set are copies if they are equal, and are in the same fold.
+        A certification set is searched as in :meth:`from_data`,
         and may not contain copies of rows of the tuning set.
     ledger : Ledger, default=None
         Knows which certification data are used up. None is a ledger of this dialog alone.
@@ -206,7 +207,7 @@ class Dialog(Saved):
         *,
         positive: Any = None,
         groups: ArrayLike | None = None,
-        duplicates: str = "group",
+        duplicates: str = "auto",
         ledger: Ledger | None = None,
     ) -> None:
         start = start_from_model(model, X_tune, y_tune, positive, groups, duplicates)
@@ -236,7 +237,7 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
-        duplicates: str = "group",
+        duplicates: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
@@ -284,20 +285,21 @@ class Dialog(Saved):
         positive : label, default=None
             The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
         groups : array-like of shape (n_samples,), default=None
-            The group of each sample. The split keeps groups together, and the certification set has
-            one sample of each of its groups; if it is planned for limits on rates within a class,
-            one of each group and class.
+            The group of each sample, such as its patient. The split keeps groups together, and the
+            certification set has one sample of each of its groups; if it is planned for limits on
+            rates within a class, one of each group and class.
         time : array-like of shape (n_samples,), default=None
             The time of each sample. The certification set holds the latest samples, and the
             predictions for the tuning set come from members trained on earlier samples only. With
             `groups`, it has the groups with the latest samples, whose earlier samples are not used.
-        duplicates : {"group", "near", "independent"}, default="group"
+        duplicates : {"auto", "group", "near", "independent"}, default="auto"
             What rows are that are equal, also if only an identifier, a time or the like differs, or
             that are nearly equal. Copies of one observation would break a guarantee: with "group"
             and "near" the split keeps them together, and the certification set has one of each, so
             that the guaranteed rates are over different rows. If a quarter of the rows are such
             copies that are not equal, "group" raises an error, so that you decide. "independent"
-            counts each row, as in a table of a few discrete features, and the certificate says so.
+            counts each row. "auto" is "independent" if the columns have so few values that rows are
+            equal by chance, such as a coarse score, and else "group". The certificate says so.
         n_jobs : int, default=None
             Number of models to fit in parallel, in threads; -1 uses all cores.
         random_state : int, RandomState or None, default=None
@@ -331,6 +333,11 @@ class Dialog(Saved):
             If a class has too few samples for the split.
         StoppedError
             If `stop` returns a true value.
+
+        Warns
+        -----
+        GroupsWarning
+            If rows seem to belong together, such as those of a patient, and `groups` is None.
 
         Examples
         --------
@@ -366,7 +373,7 @@ class Dialog(Saved):
             callback=_with_stop(callback, stop),
             enough=enough,
         )
-        rows, counted = None, duplicates == INDEPENDENT
+        rows, counted = None, start.data.used.duplicates == INDEPENDENT
         if isinstance(certify, tuple):
             rows = RowSample.of(certify[0], counted=counted)
         elif start.certify is not None:
@@ -389,7 +396,7 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
-        duplicates: str = "group",
+        duplicates: str = "auto",
         random_state: Any = None,
     ) -> SplitSizes:
         """Compute the sizes of the split that :meth:`from_data` makes, without training members.
@@ -1131,7 +1138,7 @@ class Dialog(Saved):
 
     @property
     def duplicates(self) -> str:
-        """What equal or nearly equal rows are: "group", "near" or "independent"."""
+        """What equal or nearly equal rows are: "group", "near" or "independent"; never "auto"."""
         return self._data.used.duplicates
 
     # The certified model

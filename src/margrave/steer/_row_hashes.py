@@ -26,9 +26,10 @@ from margrave._typing import Codes, Floats
 
 Hashes = NDArray[np.uint64]
 
-GROUP, NEAR, INDEPENDENT = "group", "near", "independent"
-"""What rows are that are equal, or nearly: copies (nearly equal ones too, if they are few), copies
-in any case, or independent observations."""
+AUTO, GROUP, NEAR, INDEPENDENT = "auto", "group", "near", "independent"
+"""What rows are that are equal, or nearly: independent observations in a table of few values, else
+copies (nearly equal ones too, if they are few); copies; copies in any case; or independent
+observations in any case."""
 
 ROW, ONE_OF_GROUP, ONE_OF_CLASS = "", "group", "group and class"
 """What a certificate counts: each row, or one of each group, or one of each group and class."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -37,12 +38,13 @@ from margrave.steer._certify import (
     make_certification_set,
     refuse_used_rows,
 )
-from margrave.steer._copies import Copies
+from margrave.steer._copies import Copies, has_few_values
 from margrave.steer._default_committee import default_committee
-from margrave.steer._row_hashes import GROUP, UsedRows
+from margrave.steer._row_hashes import AUTO, GROUP, INDEPENDENT, UsedRows
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import SplitError, SplitSizes, tuning_folds
 from margrave.steer._table_split import (
+    GroupsWarning,
     TableSplit,
     check_class_labels,
     check_duplicates,
@@ -117,7 +119,7 @@ def start_from_model(
     y_tune: ArrayLike,
     positive: Any,
     groups: ArrayLike | None,
-    duplicates: str = GROUP,
+    duplicates: str = AUTO,
 ) -> DialogStart:
     """Start from a fitted classifier, or from a list of them."""
     owner = "Dialog"
@@ -129,7 +131,9 @@ def start_from_model(
     if alone:
         X_tune = select_columns(X_tune, None, pairs[0][0], model)
     groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
-    used = UsedRows.none_of(X_tune, check_duplicates(duplicates, owner))
+    if check_duplicates(duplicates, owner) == AUTO:
+        duplicates = INDEPENDENT if has_few_values(X_tune) else GROUP
+    used = UsedRows.none_of(X_tune, duplicates)
     rows = used.hash(X_tune)
     used, equal = used.with_rows(rows), Copies.equal(rows.exact).sets_if_any
     folds = tuning_folds(codes, groups, equal if used.together else None)
@@ -167,7 +171,7 @@ def start_from_table(
     positive: Any = None,
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
-    duplicates: str = GROUP,
+    duplicates: str = AUTO,
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
@@ -189,7 +193,11 @@ def start_from_table(
         encoded=committee is None or names is not None,
         random_state=random_state,
     )
-    if isinstance(certify, tuple):  # before minutes of training
+    # What is wrong or doubtful is reported before minutes of training.
+    for finding in split.entities:
+        name = f"groups=X[{finding.column!r}]"
+        warnings.warn(finding.advise(name), GroupsWarning, stacklevel=3)
+    if isinstance(certify, tuple):
         owner = "Dialog.from_data"
         codes = encode_labels(certify[0], certify[1], split.classes, owner)
         refuse_used_rows(split.used, split.used.hash(certify[0]), owner)

@@ -44,6 +44,8 @@ from margrave.steer._files import Saved
 from margrave.steer._ledger import Grant, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._row_hashes import (
+    AUTO,
+    GROUP,
     INDEPENDENT,
     NEAR,
     ONE_OF_GROUP,
@@ -221,8 +223,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         class the preference needs. None makes no certificate.
     strategies : list of str, default=None
         Strategies to try, among "move", "reject" and "retune". None tries "move" and "reject".
-    duplicates : {"group", "near", "independent"}, default="group"
-        What rows are that are equal or nearly equal; as in :meth:`Dialog.from_data`.
+    duplicates : {"auto", "group", "near", "independent"}, default="auto"
+        What rows are that are equal or nearly equal; as in :meth:`Dialog.from_data`. For
+        :func:`margrave.scale.fit`, "auto" is "group".
     n_jobs : int, default=None
         Number of members to fit in parallel.
     random_state : int, RandomState or None, default=None
@@ -284,7 +287,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         confidence: float = 0.95,
         certify: Any = "auto",
         strategies: Any = None,
-        duplicates: str = "group",
+        duplicates: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -321,6 +324,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Warns
         -----
+        GroupsWarning
+            If rows seem to belong together, such as those of a patient: then use `Dialog.from_data`
+            with `groups`.
         NotMetWarning
             If no candidate meets the preference on the tuning set. The nearest one is used.
         UselessWarning
@@ -329,6 +335,13 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         fitted, tuning = self._steer(X, y)
         adopt_fit(self, fitted, tuning)
         return self
+
+    @property
+    def _duplicates(self) -> str:
+        """What equal rows are: as in `fit` if that was decided there."""
+        if self.duplicates != AUTO:
+            return str(self.duplicates)
+        return GROUP if self._used is None else self._used.duplicates
 
     def _steer(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
         """Return a new steered model, and the matrix of the tuning set."""
@@ -528,7 +541,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def _find_copies(self, X: Any, codes: Codes) -> Copies:
         encoded = self.scorer_.committee.encoder is not None
-        return find_copies(X, codes, encoded=encoded, all_near=self.duplicates == NEAR)
+        return find_copies(X, codes, encoded=encoded, all_near=self._duplicates == NEAR)
 
     def recertify(
         self,
@@ -594,11 +607,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         codes = _labels.encode(y, self.classes_, f"{owner}: y")
         use = None
         if ledger is not None:
-            sample = RowSample.of(X, counted=self.duplicates == INDEPENDENT)
+            sample = RowSample.of(X, counted=self._duplicates == INDEPENDENT)
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
         copies = self._find_copies(X, codes)
-        copies.check(self.duplicates, self.classes_, GuaranteeError)
+        copies.check(self._duplicates, self.classes_, GuaranteeError)
         if groups is not None:
             groups = check_one_per_sample(groups, len(codes), "groups", owner)
         return recertify_scores(self, scores, codes, rows, confidence, owner, use, copies, groups)
@@ -796,7 +809,7 @@ def hash_samples(model: SteeredClassifier, X: Any) -> RowHashes | None:
     """Hash samples, to find copies among them and in the rows of a model; None for neither."""
     if model._used is not None:
         return model._used.hash(X)
-    if model.duplicates == INDEPENDENT:
+    if model._duplicates == INDEPENDENT:
         return None
     exact = hash_rows(X)
     return RowHashes(exact, exact)
@@ -846,7 +859,7 @@ def _choose_counted(
 ) -> Codes:
     """Return the positions of the samples that count, with their scores or predictions."""
     kept = np.arange(len(codes))
-    if sets is not None and model.duplicates != INDEPENDENT:
+    if sets is not None and model._duplicates != INDEPENDENT:
         kept = one_of_each(sets, 0)
     if groups is not None:
         kept = one_of_each_group(hash_rows(outcomes), codes, groups, one_of, kept)
@@ -876,7 +889,7 @@ def recertify_scores(
         used = replace(used.with_rows(rows), one_of=one_of)
     if copies is None and rows is not None:
         copies = Copies.equal(rows.exact)
-    notes = () if copies is None else copies.notes(model.duplicates, model.classes_)
+    notes = () if copies is None else copies.notes(model._duplicates, model.classes_)
     if groups is not None:
         notes += (describe_groups(one_of),)
     sets = None if copies is None else copies.sets

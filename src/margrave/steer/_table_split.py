@@ -31,6 +31,7 @@ from margrave.steer._planned_split import (
     plan_sizes,
 )
 from margrave.steer._row_hashes import (
+    AUTO,
     GROUP,
     INDEPENDENT,
     NEAR,
@@ -55,10 +56,35 @@ from margrave.steer._split import (
     with_class,
     without_copies,
 )
-from margrave.table import TableEncoder
+from margrave.table import Finding, TableEncoder, find_roles
 
 _MIN_PER_CLASS = 10
-DUPLICATES = (GROUP, NEAR, INDEPENDENT)
+DUPLICATES = (AUTO, GROUP, NEAR, INDEPENDENT)
+
+
+class GroupsWarning(UserWarning):
+    """Rows of a table may belong together, and nothing keeps them so.
+
+    A column looks like the name of a patient, customer or device with several rows. Unless these
+    rows are independent all the same, pass the column as `groups`, without it in X.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from margrave.steer import Dialog, GroupsWarning
+    >>> rng = np.random.default_rng(0)
+    >>> patients = np.arange(300) // 3
+    >>> X = pd.DataFrame({"patient_id": patients, "sugar": rng.normal(size=300)})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", GroupsWarning)
+    ...     try:
+    ...         Dialog.from_data(X, patients % 2)
+    ...     except GroupsWarning as warning:
+    ...         print(str(warning).partition(":")[0])
+    'patient_id' has 3.0 rows for each of 100 values
+    """
 
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
@@ -163,6 +189,8 @@ class TableSplit:
         The set of copies of each sample; None if there are none, or rows are independent.
     plan : SplitPlan or None
         How the certification set was planned.
+    entities : tuple of Finding
+        Columns whose rows may belong together, although no groups keep them so.
     """
 
     labels: NDArray[Any]
@@ -177,6 +205,7 @@ class TableSplit:
     copies: Copies
     equal: Codes | None
     plan: SplitPlan | None = None
+    entities: tuple[Finding, ...] = ()
 
     @property
     def learned(self) -> Codes:
@@ -215,8 +244,9 @@ class TableSplit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about copies, for a certificate."""
-        return self.copies.notes(self.used.duplicates, self.classes)
+        """Notes about copies and other rows that belong together, for a certificate."""
+        notes = self.copies.notes(self.used.duplicates, self.classes)
+        return (*notes, *(finding.note for finding in self.entities))
 
     def tuning_folds(self) -> list[tuple[Codes, Codes]]:
         """Return folds of the tuning set, in time order if there is a time."""
@@ -240,7 +270,7 @@ def split_table(
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
     tune: Any = None,
-    duplicates: str = GROUP,
+    duplicates: str = AUTO,
     encoded: bool = True,
     random_state: Any = None,
 ) -> TableSplit:
@@ -248,9 +278,11 @@ def split_table(
     owner = "Dialog.from_data"
     labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
-    n, together = len(labels), check_duplicates(duplicates, owner) != INDEPENDENT
+    n, all_near = len(labels), check_duplicates(duplicates, owner) == NEAR
     groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
-    copies = find_copies(X, codes, groups, encoded=encoded, all_near=duplicates == NEAR)
+    copies = find_copies(X, codes, groups, encoded=encoded, all_near=all_near)
+    duplicates = copies.resolve(duplicates)
+    together = duplicates != INDEPENDENT
     used = UsedRows.none_of(X, duplicates, copies.left_out if together else ())
     rows = used.hash(X)
     distinct = one_of_each(copies.sets, 0) if together else np.arange(n)
@@ -278,8 +310,25 @@ def split_table(
         )
         parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
     used = used.with_rows(rows[parts.build])
+    entities = tuple(
+        finding
+        for finding in (find_roles(X, labels) if groups is None else ())
+        if finding.kind == "entity"
+    )
     return TableSplit(
-        labels, codes, classes, positive, groups, time, parts, rows, used, copies, equal, plan
+        labels,
+        codes,
+        classes,
+        positive,
+        groups,
+        time,
+        parts,
+        rows,
+        used,
+        copies,
+        equal,
+        plan,
+        entities,
     )
 
 

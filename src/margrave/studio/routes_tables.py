@@ -21,6 +21,7 @@ from margrave.studio.facts import facts_of
 from margrave.studio.store import TableRow
 from margrave.studio.views import Record
 from margrave.studio.workspace import source_of
+from margrave.table import find_roles
 
 router = APIRouter(prefix="/api")
 
@@ -141,6 +142,7 @@ def classes(
             for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
         ],
         "positive": known,
+        "findings": [asdict(finding) for finding in find_roles(data.X, data.y)],
     }
 
 

@@ -140,11 +140,20 @@ class Table(BaseModel):
     preview: Preview
 
 
+class Finding(BaseModel):
+    """A column that should probably not be an ordinary feature."""
+
+    column: str
+    kind: Literal["entity", "identifier", "time"]
+    reason: str
+
+
 class Classes(BaseModel):
-    """The classes in a column."""
+    """The classes in a column, and what was found in the others."""
 
     classes: list[Count]
     positive: Label | None
+    findings: list[Finding]
 
 
 class Bundled(RequestBody):
@@ -162,7 +171,7 @@ class Choices(RequestBody):
     group: Name | None = None
     time: Name | None = None
     certify: Literal["auto"] | Annotated[float, Field(gt=0, lt=1)] | None = "auto"
-    duplicates: Literal["group", "near", "independent"] = "group"
+    duplicates: Literal["auto", "group", "near", "independent"] = "auto"
     confidence: Confidence = 0.95
     kind: Kind = "committee"
     guarantee: Text | None = None

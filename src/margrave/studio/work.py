@@ -14,7 +14,7 @@ from margrave.app import Samples
 from margrave.app.messages import describe_training
 from margrave.app.request import Outcome
 from margrave.committee import wait_for_closed_trainings
-from margrave.steer import Dialog, GuaranteeError, Progress, UselessWarning
+from margrave.steer import Dialog, GroupsWarning, GuaranteeError, Progress, UselessWarning
 from margrave.studio import views
 from margrave.studio.jobs import Handle
 from margrave.studio.problems import problem_record
@@ -78,26 +78,28 @@ def _train_dialog(
             return False
         return wanted is not None and len(finished) >= wanted
 
-    dialog = Dialog.from_data(
-        samples.X,
-        samples.y,
-        committee="martingale" if program else names or None,
-        levels=choices["levels"],
-        certify=choices["certify"],
-        guarantee=choices["guarantee"],
-        confidence=choices["confidence"],
-        positive=samples.positive,
-        groups=samples.groups,
-        time=samples.time,
-        duplicates=choices.get("duplicates", "group"),
-        n_jobs=handle.n_jobs,
-        random_state=choices["seed"],
-        callback=report,
-        stop=handle.stopped,
-        enough=enough,
-        ledger=workspace.ledger(choices),
-        table=samples.table.frame.drop(columns=samples.target),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GroupsWarning)  # the page shows what was found
+        dialog = Dialog.from_data(
+            samples.X,
+            samples.y,
+            committee="martingale" if program else names or None,
+            levels=choices["levels"],
+            certify=choices["certify"],
+            guarantee=choices["guarantee"],
+            confidence=choices["confidence"],
+            positive=samples.positive,
+            groups=samples.groups,
+            time=samples.time,
+            duplicates=choices.get("duplicates", "auto"),
+            n_jobs=handle.n_jobs,
+            random_state=choices["seed"],
+            callback=report,
+            stop=handle.stopped,
+            enough=enough,
+            ledger=workspace.ledger(choices),
+            table=samples.table.frame.drop(columns=samples.target),
+        )
     dialog.forget_table()  # the store has it, and memory is limited
     return dialog
 

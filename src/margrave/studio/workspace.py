@@ -19,7 +19,7 @@ import numpy as np
 
 from margrave.app import Samples
 from margrave.export import can_export
-from margrave.steer import Account, Dialog, RowSample, SteeredClassifier
+from margrave.steer import Account, Dialog, RowSample, SteeredClassifier, has_few_values
 from margrave.studio import views
 from margrave.studio._engine import damaged
 from margrave.studio.choices import Source, samples
@@ -187,7 +187,9 @@ class Workspace:
         if choices["certify"] is None or not ledger.read():
             return False
         table = data.table.frame.drop(columns=data.target)
-        counted = choices["duplicates"] == "independent"
+        counted = choices["duplicates"] == "independent" or (
+            choices["duplicates"] == "auto" and has_few_values(data.X, encoded=True)
+        )
         return ledger.account(RowSample.of(data.X, table, counted=counted)).used_up
 
     # Dialogs

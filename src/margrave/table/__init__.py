@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from margrave.table._findings import Finding as Finding
+from margrave.table._findings import find_roles as find_roles
 from margrave.table._kinds import Guess as Guess
 from margrave.table._kinds import guess_kind as guess_kind
 from margrave.table._kinds import read_dates as read_dates

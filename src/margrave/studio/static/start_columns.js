@@ -1,8 +1,11 @@
 // The chosen table: its first rows, and its columns with their kinds.
 // @ts-check
 
-import { Tag, count, html, plural } from './kit.js';
+import { Notice, Tag, count, html, plural } from './kit.js';
 
+/** @typedef {import('./start_steer.js').Change} Change */
+/** @typedef {import('./start_steer.js').Choices} Choices */
+/** @typedef {import('./types.js').Finding} Finding */
 /** @typedef {import('./types.js').Table} Table */
 
 /** The first rows of the table. @param {{table: Table}} props */
@@ -24,6 +27,39 @@ export function Preview({ table }) {
       </tbody>
     </table>
   </div>`;
+}
+
+/** What a finding means, and the button that uses it. */
+const ADVICE = /** @type {const} */ ({
+  entity: ['If these rows belong together, keep them so: otherwise the guarantee does not hold for new ones.', 'Keep together'],
+  identifier: ['It says nothing about new rows.', 'Leave out'],
+  time: ['If the model will predict later rows, certify it on the latest.', 'Use as time'],
+});
+
+/**
+ * Columns that should probably not be ordinary features, each with a button; none that already has another role.
+ * @param {{findings: Finding[], choices: Choices, change: Change, toggle: (name: string) => void}} props
+ */
+export function Findings({ findings, choices: { drop, group, time }, change, toggle }) {
+  const open = findings.filter(
+    ({ column, kind }) =>
+      ![...drop, group, time].includes(column) && (kind === 'identifier' || !(group || (kind === 'time' && time))),
+  );
+  const firstTime = open.find(({ kind }) => kind === 'time');
+  return open
+    .filter((one) => one.kind !== 'time' || one === firstTime)
+    .map(({ column, kind, reason }) => {
+      const [meaning, label] = ADVICE[kind];
+      const use = {
+        entity: () => change({ group: column, time: null }),
+        identifier: () => toggle(column),
+        time: () => change({ time: column }),
+      }[kind];
+      const button = html`<button type="button" class="button button-small" onClick=${use}>${label}</button>`;
+      return html`<${Notice} key=${column} kind=${kind === 'entity' ? 'warn' : 'info'} action=${button}>
+        ${reason}. ${meaning}
+      <//>`;
+    });
 }
 
 /** The kinds of columns that carry no information about new rows. */

@@ -15,7 +15,7 @@ import {
   useMemo,
   useState,
 } from './kit.js';
-import { Columns, Preview } from './start_columns.js';
+import { Columns, Findings, Preview } from './start_columns.js';
 import { PartsBar, SupportList } from './start_parts.js';
 import { Guarantee } from './start_plan.js';
 import { MOST_LEVELS, More, Steered, Target } from './start_steer.js';
@@ -40,7 +40,7 @@ const USUAL = {
   group: null,
   time: null,
   certify: 'auto',
-  duplicates: 'group',
+  duplicates: 'auto',
   confidence: 0.95,
   kind: 'committee',
   guarantee: null,
@@ -222,6 +222,7 @@ function Form({ table, kind, studio }) {
           <span class="muted small">${plural(table.rows, 'row')}, ${plural(table.columns.length, 'column')}</span>
         </div>
         <${Preview} table=${table} />
+        <${Findings} findings=${unfit ? [] : data?.findings ?? []} choices=${choices} change=${change} toggle=${toggle} />
         <${Columns} table=${table} target=${choices.target} drop=${choices.drop} roles=${roles} toggle=${toggle} />
       </section>
       <${Target} table=${table} choices=${choices} change=${change} classes=${unfit ? null : data} problem=${unfit} />

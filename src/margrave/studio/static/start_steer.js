@@ -213,13 +213,14 @@ export function More({ table, choices, change }) {
       <${Field}
         id="duplicates"
         label="Equal rows"
-        hint="Copies stay together, and count once in the certification set. Rows of a few discrete columns may be equal by chance."
+        hint="Copies stay together, and count once in the certification set. Rows of columns with few values are equal by chance."
       >
         <select
           id="duplicates"
           value=${choices.duplicates}
           onChange=${(/** @type {any} */ event) => change({ duplicates: event.target.value })}
         >
+          <option value="auto">Copies, unless the columns have few values</option>
           <option value="group">Copies; ask if many are only nearly equal</option>
           <option value="near">Copies, also if they are only nearly equal</option>
           <option value="independent">Independent observations</option>

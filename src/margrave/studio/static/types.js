@@ -44,7 +44,9 @@
  *   preview: {columns: string[], rows: string[][]}}} Table
  */
 
-/** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
+/** A column that should probably not be an ordinary feature. @typedef {{column: string, kind: "entity" | "identifier" | "time", reason: string}} Finding */
+
+/** @typedef {{classes: {label: Label, count: number}[], positive: Label | null, findings: Finding[]}} Classes */
 
 /**
  * A certification set that a plan considers. `allowed_errors`: for each class with a limit, -1 if the rows are too few;
@@ -68,7 +70,7 @@
 /**
  * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
- *   time: string | null, certify: "auto" | number | null, duplicates: "group" | "near" | "independent",
+ *   time: string | null, certify: "auto" | number | null, duplicates: "auto" | "group" | "near" | "independent",
  *   confidence: number, kind: "committee" | "program", guarantee: string | null, seed: number}} PlanRequest
  */
 

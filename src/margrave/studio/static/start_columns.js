@@ -51,7 +51,7 @@ export function Findings({ findings, choices: { drop, group, time }, change, tog
     .map(({ column, kind, reason }) => {
       const [meaning, label] = ADVICE[kind];
       const use = {
-        entity: () => change({ group: column, time: null }),
+        entity: () => change({ group: column }),
         identifier: () => toggle(column),
         time: () => change({ time: column }),
       }[kind];

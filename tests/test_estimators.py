@@ -306,7 +306,7 @@ def categories_of(rows):
 )
 @pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, categories_of, pd.DataFrame])
 def test_text_is_refused_as_by_scikit_learn(estimator, form):
-    with pytest.raises(ValueError, match=r"could not convert string|numeric|rows of numbers"):
+    with pytest.raises(ValueError, match=r"could not convert string|numeric"):
         clone(estimator).fit(form(TEXT_ROWS), np.arange(40) % 2)
 
 
@@ -325,7 +325,7 @@ def test_numbers_as_strings_are_read_from_objects_and_refused_as_strings(estimat
         estimator, martingale.MartingaleBoostClassifier | members.SmoothedBaggingClassifier
     ):
         for wrong in (strings, strings.tolist()):
-            with pytest.raises(ValueError, match=r"numeric|rows of numbers"):
+            with pytest.raises(ValueError, match="numeric"):
                 clone(estimator).fit(wrong, y)
-            with pytest.raises(ValueError, match=r"numeric|rows of numbers"):
+            with pytest.raises(ValueError, match="numeric"):
                 model.predict(wrong)

@@ -710,7 +710,7 @@ def test_the_kernel_classifier_is_a_sum_of_kernel_values():
 
 @row(PELCKMANS, "2.2 Linear, polynomial and RBF kernel")
 @row(PELCKMANS, "2.2 Dedicated kernels: string kernel, Fisher kernel")
-def test_kernels_by_name_by_values_and_of_strings():
+def test_kernels_by_name_and_by_values_also_of_strings():
     kernels = {"linear": X @ X.T, "poly": (0.7 * X @ X.T + 1) ** 2, "rbf": gram(X)}
     for name, omega in kernels.items():
         model = MAMClassifier(kernel=name, gamma=0.7, degree=2, threshold=None).fit(X, Y)
@@ -720,9 +720,9 @@ def test_kernels_by_name_by_values_and_of_strings():
     def common_letters(A, B):
         return np.array([[len(set(a) & set(b)) for b in B] for a in A], dtype=float)
 
-    words = np.array(["aab", "abb", "xyz", "xyy"], dtype=object)
-    model = MAMClassifier(kernel=common_letters).fit(words, [0, 0, 1, 1])
-    assert model.predict(np.array(["ba", "zx"], dtype=object)).tolist() == [0, 1]
+    words = ["aab", "abb", "xyz", "xyy"]
+    model = MAMClassifier(kernel="precomputed").fit(common_letters(words, words), [0, 0, 1, 1])
+    assert model.predict(common_letters(["ba", "zx"], words)).tolist() == [0, 1]
 
 
 @row(PELCKMANS, "2.2 Parzen window, the simple classifier, probabilistic neural network")

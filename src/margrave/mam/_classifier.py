@@ -110,10 +110,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         its values, but they are not distances in a feature space, and the bounds do not hold; if
         yᵀΩy is negative, `fit` raises an error. With "precomputed", `X` has kernel values, as in
         scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all pairs, and later of
-        shape (n_samples, n_training). With a callable, `X` may be a list of strings, of lists of
-        tokens or of other objects: the callable gets two arrays of some of them, and returns the
-        values of all pairs. Sequences of numbers must be in a 1-dimensional array of objects: lists
-        of them are rows of features.
+        shape (n_samples, n_training); samples that are not numbers, such as strings, need this.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the number
         of features times their variance. A wide kernel (small gamma) makes the classifier linear; a
@@ -188,7 +185,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     n_seen_ : int
         Number of training samples.
     n_features_in_, feature_names_in_
-        As in scikit-learn; not for objects.
+        As in scikit-learn.
 
     Notes
     -----
@@ -291,7 +288,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         check_classifier(self)
-        rows, labels = validate_rows(self, X, y=y)
+        rows, labels = validate_rows(self, X, y)
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         check_classes(self.classes_)
@@ -345,7 +342,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         first = getattr(self, "_totals", None) is None
         if first and classes is None:
             raise ValueError("MAMClassifier.partial_fit needs classes in its first call.")
-        rows, labels = validate_rows(self, X, y=y, reset=first)
+        rows, labels = validate_rows(self, X, y, reset=first)
         check_classification_targets(labels)
         if first:
             self.classes_ = union([("classes", np.asarray(classes))])

@@ -141,13 +141,6 @@ class Kernel:
             return products
 
 
-def value_type(*rows: NDArray[Any]) -> np.dtype[Any]:
-    """Return the type of sums of kernel values: float64, or float32 if all rows are."""
-    if any(each.dtype == object for each in rows):
-        return np.dtype(np.float64)
-    return np.result_type(*rows)
-
-
 def check_symmetric(values: NDArray[Any], needed: str) -> None:
     """Raise an error if kernel values of all pairs of samples are not symmetric."""
     tolerance = _ASYMMETRY_FLOAT32 if values.dtype == np.float32 else _ASYMMETRY
@@ -199,8 +192,7 @@ class KernelTiles:
     kernel : Kernel
         The kernel.
     Z, X : ndarray of shapes (m, d) and (n, d)
-        The rows, of one floating type. Precomputed values are those of Z, of shape (m, n). For a
-        callable they may be objects, of shapes (m,) and (n,).
+        The rows, of one floating type. Precomputed values are those of Z, of shape (m, n).
     largest_factor : float, default=1
         The largest number by which the caller will multiply the exponents of `base`.
     """
@@ -210,7 +202,7 @@ class KernelTiles:
     ) -> None:
         self.kernel = kernel
         self._largest_factor = largest_factor
-        self.dtype = value_type(Z, X)
+        self.dtype = np.result_type(Z, X)
         self.row_factors: Floats | float = 1.0
         self.column_factors: Floats | float = 1.0
         self._Z, self._X = Z, X

@@ -144,7 +144,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         check_parameters(self, self._rules())
-        rows, labels = validate_rows(self, X, y=y, ensure_min_samples=2)
+        rows, labels = validate_rows(self, X, y, ensure_min_samples=2)
         check_classification_targets(labels)
         self.classes_ = self._order_classes(y, labels)
         codes = encode(labels, self.classes_, "MAMOrdinalClassifier.fit").astype(np.intp)

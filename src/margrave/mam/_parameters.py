@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Number
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_consistent_length, validate_data
 
 from margrave._typing import Floats
-from margrave._validation import Rules, is_count, is_number
+from margrave._validation import Rules, is_count, is_number, validate_numbers
 from margrave.mam._kernels import NAMES, PRECOMPUTED, check_symmetric
 
 N_WIDTHS = 15
@@ -75,109 +72,31 @@ def has_vector(estimator: Any) -> bool:
     return is_linear(estimator.kernel) or getattr(estimator, "n_components", None) is not None
 
 
-def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
+def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """Validate samples in float64, or float32 if they are; sparse if the direction is a vector.
 
-    The options are those of scikit-learn's `validate_data`. Kernel values must be square and
-    symmetric in `fit`, and have a column for each training sample later. For a callable kernel the
-    samples may be objects, as strings: then they are a 1-dimensional array of objects.
+    The options are those of scikit-learn's `validate_data`. Kernel values are validated in float64;
+    they must be square and symmetric in `fit`, and have a column for each training sample later.
     """
-    sparse = has_vector(estimator)
+    name, sparse = type(estimator).__name__, has_vector(estimator)
     if issparse(X) and not sparse:
         features = " or with n_components" if hasattr(estimator, "n_components") else ""
         raise TypeError(
-            f"{type(estimator).__name__} takes sparse X with kernel='linear'{features} only; "
+            f"{name} takes sparse X with kernel='linear'{features} only; "
             f"got kernel={estimator.kernel!r}."
         )
-    if _are_objects(estimator, X, first=options.get("reset", True)):
-        return _validate_objects(estimator, X, **options)
     options["accept_sparse"] = "csr" if sparse else False
-    if is_precomputed(estimator.kernel):
-        return _validate_kernel_values(estimator, X, **options)
-    return validate_data(estimator, X, dtype=[np.float64, np.float32], **options)
-
-
-def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
-    """Whether samples are objects, as strings, instead of rows of numbers; later as in `fit`."""
-    if callable(estimator.kernel) and not first:
-        return not hasattr(estimator, "n_features_in_")
-    if issparse(X):
-        return False
-    try:
-        values = np.asarray(X)
-    except ValueError as error:  # sequences of different lengths
-        if all(_is_row(one) for one in X):
+    if not is_precomputed(estimator.kernel):
+        return validate_numbers(estimator, X, *y, dtype=[np.float64, np.float32], **options)
+    found = validate_numbers(estimator, X, *y, dtype=np.float64, **options)
+    if y:
+        values = found[0]
+        if len(values) != values.shape[1]:
             raise ValueError(
-                f"{type(estimator).__name__} needs X with rows of one length; got sequences of "
-                "numbers of different lengths. For a callable kernel pass a 1-dimensional array "
-                "of objects."
-            ) from error
-        return True
-    if values.dtype == object and values.ndim == 2:
-        if callable(estimator.kernel):
-            return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
-        try:
-            values.astype(np.float64)
-        except ValueError:  # a text; scikit-learn has the error for other objects
-            return True
-        except TypeError:
-            pass
-        return False
-    if values.ndim > 2:
-        return callable(estimator.kernel)
-    return values.dtype.kind not in "biufc"
-
-
-def _is_row(one: Any) -> bool:
-    """Whether a sample is a sequence of numbers."""
-    try:
-        values = np.asarray(one)
-    except ValueError:
-        return False
-    return values.ndim == 1 and values.dtype.kind in "biufc"
-
-
-def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
-    """Validate the labels of objects, and return the objects as an array."""
-    name = type(estimator).__name__
-    if not callable(estimator.kernel):
-        raise ValueError(
-            f"{name} needs X with rows of numbers for kernel={estimator.kernel!r}; got strings or "
-            "other objects. Pass a callable kernel that takes two sets of them, or "
-            "kernel='precomputed' and its values."
-        )
-    is_list = hasattr(X, "__len__") and not isinstance(X, str | bytes | Mapping)
-    if not is_list or hasattr(X, "columns") or len(X) == 0:
-        raise ValueError(
-            f"{name} needs X to be a list or a 1-dimensional array of at least one object for a "
-            f"callable kernel; got {'an empty ' if is_list and len(X) == 0 else ''}"
-            f"{type(X).__name__}."
-        )
-    objects = np.empty(len(X), dtype=object)
-    for place, one in enumerate(X):
-        objects[place] = one
-    if "y" not in options:
-        return objects
-    for attribute in ("n_features_in_", "feature_names_in_"):  # of a fit on numbers
-        estimator.__dict__.pop(attribute, None)
-    y = validate_data(estimator, y=options["y"], y_numeric=options.get("y_numeric", False))
-    check_consistent_length(objects, y)
-    return objects, y
-
-
-def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:
-    """Validate a precomputed kernel, in float64."""
-    name = type(estimator).__name__
-    found = validate_data(estimator, X, dtype=np.float64, **options)
-    if not options.get("reset", True):
-        return found
-    values = found[0] if isinstance(found, tuple) else found
-    if len(values) != values.shape[1]:
-        raise ValueError(
-            f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of all "
-            f"pairs of samples; got shape {values.shape}."
-        )
-    check_symmetric(values, f"{name} with kernel='precomputed' needs a symmetric X in fit")
+                f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of "
+                f"all pairs of samples; got shape {values.shape}."
+            )
+        check_symmetric(values, f"{name} with kernel='precomputed' needs a symmetric X in fit")
     return found
 
 

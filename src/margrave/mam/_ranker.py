@@ -82,10 +82,8 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         The kernel, as in :func:`kernel_sum`. "linear" keeps one vector, `coef_`, instead of the
         samples. A callable must be symmetric and positive definite. With "precomputed", `X` has
         kernel values, as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all
-        pairs, and later of shape (n_samples, n_training). With a callable, `X` may be a list of
-        strings, of lists of tokens or of other objects: the callable gets two arrays of some of
-        them, and returns the values of all pairs. Sequences of numbers must be in a 1-dimensional
-        array of objects: lists of them are rows of features.
+        pairs, and later of shape (n_samples, n_training); samples that are not numbers, such as
+        strings, need this.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance, as in scikit-learn, or for "laplacian" times their
@@ -139,7 +137,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         Predictions for the training samples by rankers without them, at `gamma_`. Not with random
         features.
     n_features_in_ : int
-        Number of features seen in `fit`; not for objects.
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
         Names of the features, where `X` has names that are all strings.
 
@@ -228,7 +226,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         """
         check_ranker(self)
         check_responses(y)
-        rows, responses = validate_rows(self, X, y=y, y_numeric=True, ensure_min_samples=2)
+        rows, responses = validate_rows(self, X, y, y_numeric=True, ensure_min_samples=2)
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(responses), "MAMRanker.fit")

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array
 from margrave._errors import ParameterError
 from margrave._typing import AnyFloats, Floats
 from margrave._validation import is_number
-from margrave.mam._kernels import Kernel, KernelFunction, KernelTiles, value_type
+from margrave.mam._kernels import Kernel, KernelFunction, KernelTiles
 from margrave.mam._parameters import sum_rules
 from margrave.mam._threads import map_threads
 from margrave.mam.gpu import SumTask, choose_device, sums_by_torch
@@ -162,8 +162,7 @@ def weighted_sums(
     Parameters
     ----------
     Z, X : ndarray of shapes (m, d) and (n, d)
-        Rows in float32 or float64. For a precomputed kernel Z has its values, and X is not used;
-        for a callable they may be objects, of shapes (m,) and (n,).
+        Rows in float32 or float64. For a precomputed kernel Z has its values, and X is not used.
     a : ndarray of shape (n, n_sums)
         Weights.
     kernel : Kernel
@@ -178,10 +177,8 @@ def weighted_sums(
     sums : ndarray of shape (m, n_sums)
         In float32 if Z and X are both in float32, else in float64.
     """
-    dtype = value_type(Z, X)
-    points, rows = (
-        side if side.dtype == object else side.astype(dtype, copy=False) for side in (Z, X)
-    )
+    dtype = np.result_type(Z, X)
+    points, rows = Z.astype(dtype, copy=False), X.astype(dtype, copy=False)
     sums = None
     device = choose_device(backend, kernel, len(points) * len(rows))
     if device is not None:
@@ -283,7 +280,7 @@ def leave_one_out_sums(
     -------
     sums : ndarray of shape (n_gammas, n, n_sums), or one sum more
     """
-    rows = X if X.dtype == object else np.asarray(X, dtype=np.float64)
+    rows: Floats = np.asarray(X, dtype=np.float64)
     n = len(rows)
     steps = _steps(gammas) if kernel.is_exponential else [(gamma, 0) for gamma in gammas]
     device = choose_device(backend, kernel, n**2 * len(gammas))
@@ -312,7 +309,7 @@ class _SymmetricTiles:
 
     def __init__(
         self,
-        X: AnyFloats,
+        X: Floats,
         kernel: Kernel,
         steps: list[tuple[float, int]],
         a: Floats,

@@ -23,7 +23,7 @@ from margrave import MargraveError
 from margrave._atomic_write import resolve_file
 from margrave._json import json_ready
 from margrave._messages import format_count, missing_extra
-from margrave.app.messages import describe_error, replace_control
+from margrave.app.messages import InputError, describe_error, replace_control
 from margrave.app.options import make_parser
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from margrave.steer import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
+_FEW_ROWS = 20  # of each entity, at most
 
 # What a model with wrong content raises when it is used.
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
@@ -199,17 +200,32 @@ def _read_samples(options: Namespace) -> Samples:
 
 
 def _report_roles(samples: Samples, options: Namespace) -> None:
-    """Print a line for each column that should probably not be an ordinary feature."""
+    """Print a line for each column that should probably not be an ordinary feature.
+
+    Where entities such as patients have a few rows each, new rows are of new ones, for which a
+    guarantee would not hold: then raise an error before the certification rows are used up.
+    """
     from margrave.table import find_roles
 
     names = {"entity": "--group", "identifier": "--drop", "time": "--time"}
     known = {"entity"} if options.group is not None else set()
     known |= {"time"} if {options.group, options.time} != {None} else set()
-    for finding in () if options.quiet else find_roles(samples.X, samples.y):
-        if finding.kind not in known:
-            advice = finding.advise(f"{names[finding.kind]} {shlex.quote(finding.column)}")
-            sys.stderr.write(f"margrave: {replace_control(advice)}\n")
-            known |= {finding.kind} & {"time"}  # one is enough
+    for finding in find_roles(samples.X, samples.y):
+        if finding.kind in known:
+            continue
+        use = f"{names[finding.kind]} {shlex.quote(finding.column)}"
+        if 0 < finding.rows_each <= _FEW_ROWS and not (options.plan or options.anyway):
+            raise InputError(
+                "group",
+                f"is missing: {finding.reason}. If these rows belong together, use {use}: "
+                "otherwise the guarantee would not hold for new ones. If they are independent all "
+                "the same, use --anyway.",
+                code="dependent_rows",
+                column=finding.column,
+            )
+        if not options.quiet:
+            sys.stderr.write(f"margrave: {replace_control(finding.advise(use))}\n")
+        known |= {finding.kind} & {"time"}  # one is enough
 
 
 def _plan(options: Namespace) -> int:

@@ -57,6 +57,7 @@ class InputError(MargraveError):
     ``wrong_column``    The column is not of classes or of times: table, column.
     ``same_column``     The column is that of another parameter: received.
     ``no_features``     The table has no columns besides the named ones: table.
+    ``dependent_rows``  Rows seem to belong together, and group is not set: column.
     ``needs_memory``    The parameter cannot be used for a folder.
     ``fraction``        The text is not a fraction: received.
     ``too_many``        The request has too many limits: n.

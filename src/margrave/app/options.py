@@ -103,8 +103,9 @@ def _steer(parser: _Parser) -> None:
     )
     parser.add_argument("--reserve", action="store_true", help=text)
     text = (
-        "Use the certification rows up also if the limits are probably not certified, or only with "
-        "a useless model; by default the command then stops."
+        "Go on although rows seem to belong together, or although the limits are probably not "
+        "certified, or only with a useless model; by default the command then stops before it uses "
+        "the certification rows up."
     )
     parser.add_argument("--anyway", action="store_true", help=text)
     _add_group(parser, "rows of one group stay together in the split.")

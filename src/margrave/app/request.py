@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from margrave._messages import format_count, name_class
-from margrave.app.messages import InputError
+from margrave.app.messages import InputError, describe_error
 from margrave.app.samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError, parse_goal
@@ -170,7 +170,10 @@ class Outcome:
     def verdict(self) -> tuple[str, ...]:
         """What is guaranteed and what it costs, or why nothing is; a line for each."""
         if self.certificate is None:
-            return (f"Not certified: {self._refused}", *self._shortfall)
+            reason = "the model was not accepted."
+            if self.refusal is not None:
+                reason = describe_error(self.refusal, lambda _: None)
+            return (f"Not certified: {reason}", *self._shortfall)
         if self.useless:
             offer = []
             if self.expected is not None and self.expected.nearest is not None:
@@ -183,12 +186,6 @@ class Outcome:
         sentences = "; ".join(one.sentence for one in self.certificate.guarantees)
         headline = f"Guaranteed at confidence {self.certificate.confidence:.10g}: {sentences}."
         return (headline, self.describe_errors(), *self._shortfall)
-
-    @property
-    def _refused(self) -> str:
-        if self.refusal is None:
-            return "the model was not accepted."
-        return self.refusal.summary
 
     @property
     def _shortfall(self) -> list[str]:

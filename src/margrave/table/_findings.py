@@ -70,11 +70,14 @@ class Finding:
         Whether it says which rows belong together, only numbers the rows, or dates them.
     reason : str
         What was found, as the beginning of a sentence.
+    rows_each : float
+        The mean number of rows of an entity.
     """
 
     column: str
     kind: Literal["entity", "identifier", "time"]
     reason: str
+    rows_each: float = 0.0
 
     def advise(self, use: str) -> str:
         """Describe the finding, and what to do with an option of the front end."""
@@ -229,7 +232,7 @@ def _find_role(name: str, column: _Column, others: Sequence[_Column]) -> Finding
     is_named = is_identified or (_any(last, _WHO) and short)  # not the subject of a mail
     few = _any(words, _WHO, _WHAT) and like_codes  # may be few, such as 12 devices
     if is_named and (is_many or few):
-        return Finding(name, "entity", reason)
+        return Finding(name, "entity", reason, mean)
     spread = n_present >= _ROWS * n_different and counts.max() <= _LARGEST * n
     if not (is_many and spread and like_codes):
         return None
@@ -237,7 +240,7 @@ def _find_role(name: str, column: _Column, others: Sequence[_Column]) -> Finding
         return None
     if not _rows_agree(column, others):
         return None
-    return Finding(name, "entity", f"{reason}, and rows of a value resemble each other")
+    return Finding(name, "entity", f"{reason}, and rows of a value resemble each other", mean)
 
 
 def _is_time(values: Floats) -> bool:

@@ -13,7 +13,7 @@ import margrave
 from margrave import catalogue, cli, datasets
 from margrave.app import InputError, TableError
 from margrave.app.options import make_parser
-from margrave.app.request import NOT_MET
+from margrave.app.request import NOT_MET, USELESS
 from margrave.confusion import PreferenceError, _bounds, _grammar
 from margrave.steer import GuaranteeError, SplitError
 
@@ -203,7 +203,7 @@ def test_every_option_on_the_page_exists():
 
 def test_every_exit_code_is_in_the_table():
     cells = first_cells(section(page("command_line.md"), "## Exit codes"))
-    codes = {0, cli.BAD_INPUT, NOT_MET, cli.ALARM, cli.INTERRUPTED}
+    codes = {0, cli.BAD_INPUT, NOT_MET, cli.ALARM, USELESS, cli.INTERRUPTED}
     assert {*map(int, cells)} == codes
 
 

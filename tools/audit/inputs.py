@@ -331,6 +331,7 @@ CALLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Account.from_dict(_)", BAD_VALUES),
     ("Account.from_dict({**Account(0.05, RowSample.of(X)).to_dict(), 'uses': _})", BAD_VALUES),
     ("Dialog.load(_)", BAD_VALUES),
+    ("trusted_types(_)", BAD_VALUES),
     ("Dialog.from_bytes(_)", BAD_VALUES),
     ("Dialog.restore(_)", BAD_VALUES),
     ("Frontier.of(_, y)", BAD_VALUES),

@@ -512,6 +512,21 @@ class UselessWarning(UserWarning):
     """A model is certified, but does not predict every class better than a random guess.
 
     Its certificate says why: see :attr:`Certificate.useless`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from margrave.steer import SteeredClassifier, UselessWarning
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(500, 1)), np.repeat(["ham", "spam"], 250)
+    >>> model = SteeredClassifier(GaussianNB(), preference="fp <= 5%", random_state=0)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     certificate = model.fit(X, y).certificate_
+    >>> [one.category is UselessWarning for one in caught], len(certificate.useless)
+    ([True], 1)
     """
 
     __module__ = "margrave.steer"

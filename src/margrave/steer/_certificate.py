@@ -520,7 +520,7 @@ class UselessWarning(UserWarning):
     >>> from margrave.steer import SteeredClassifier, UselessWarning
     >>> from sklearn.naive_bayes import GaussianNB
     >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(500, 1)), np.repeat(["ham", "spam"], 250)
+    >>> X, y = rng.integers(2, size=(500, 1)), np.repeat(["ham", "spam"], 250)
     >>> model = SteeredClassifier(GaussianNB(), preference="fp <= 5%", random_state=0)
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")

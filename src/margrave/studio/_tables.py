@@ -219,7 +219,7 @@ class DialogRow(Base):
     )
     n_useless: Mapped[int] = column_property(
         select(func.count())
-        .where(AcceptanceRow.dialog_id == id, AcceptanceRow.useless)
+        .where(AcceptanceRow.dialog_id == id, AcceptanceRow.useless.is_(True))
         .scalar_subquery()
     )
     preference: Mapped[str | None] = column_property(

@@ -76,7 +76,8 @@ def test_a_failure_after_the_guarantee_leaves_what_the_store_has(studio, user, m
 def test_a_refusal_that_looked_is_not_forgotten(studio, user):
     dialog = user.dialog("pima", own=True, members=["logistic"])
     user.asked(dialog, "fp <= 12%, fn <= 40%", keep=False)
-    last = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.95}))
+    terms = {"confidence": 0.95, "anyway": True}
+    last = user.finished(user.post(f"{dialog}/accept", terms))
     assert last["state"] == "failed"
     found = user.ok(dialog)
     assert found["used_up"]

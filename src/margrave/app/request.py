@@ -173,7 +173,7 @@ class Outcome:
             reason = "the model was not accepted."
             if self.refusal is not None:
                 reason = describe_error(self.refusal, lambda _: None)
-            return (f"Not certified: {reason}", *self._shortfall)
+            return (f"Not certified: {reason[:1].lower()}{reason[1:]}", *self._shortfall)
         if self.useless:
             offer = []
             if self.expected is not None and self.expected.nearest is not None:

@@ -146,7 +146,10 @@ class StepRow(Base):
 
 
 class AcceptanceRow(Base):
-    """A model that was accepted at a step, with its certificate."""
+    """A model that was accepted at a step, with its certificate.
+
+    ``useless`` tells whether it is useless by its record; it is null in stores before version 0007.
+    """
 
     __tablename__ = "acceptances"
     __table_args__ = (
@@ -157,8 +160,15 @@ class AcceptanceRow(Base):
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     step: Mapped[int]
     created: Mapped[datetime]
+    useless: Mapped[bool | None]
     record: Mapped[dict[str, Any]]
     piece: Mapped[bytes] = mapped_column(deferred=True)
+
+    @validates("record")
+    def _copy(self, _name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Copy from the record what lists of dialogs show."""
+        self.useless = bool(record.get("useless"))
+        return record
 
 
 class DialogRow(Base):
@@ -209,8 +219,7 @@ class DialogRow(Base):
     )
     n_useless: Mapped[int] = column_property(
         select(func.count())
-        .where(AcceptanceRow.dialog_id == id)
-        .where(AcceptanceRow.record[("useless", 0)].as_string().is_not(None))
+        .where(AcceptanceRow.dialog_id == id, AcceptanceRow.useless.is_(True))
         .scalar_subquery()
     )
     preference: Mapped[str | None] = column_property(

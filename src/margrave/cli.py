@@ -209,7 +209,7 @@ def _report_roles(samples: Samples, options: Namespace) -> None:
 
     names = {"entity": "--group", "identifier": "--drop", "time": "--time"}
     known = {"entity"} if options.group is not None else set()
-    known |= {"time"} if {options.group, options.time} != {None} else set()
+    known |= {"time"} if options.time is not None else set()
     for finding in find_roles(samples.X, samples.y):
         if finding.kind in known:
             continue

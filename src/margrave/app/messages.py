@@ -18,7 +18,8 @@ _MESSAGES = {
     "no_positive": "This needs a positive class; the dialog has more than two classes and none is "
     "positive.",
     "no_certification_set": "There is no certification set, so no model can be certified.",
-    "used_up": "The certification set is used up: another guarantee needs new labelled rows.",
+    "used_up": "The certification set is used up by {earlier}: another guarantee needs new "
+    "labelled rows. The same request still gives the same model.",
     "used_samples": "The rows are not new: the model was built from rows that equal them, or "
     "nearly do. A guarantee is checked on rows that were labelled afterwards.",
     "copies": "Copies of a row stay together and count once; too few other rows are left for "
@@ -104,7 +105,9 @@ def describe_error(error: Exception, shown: Callable[[str], str | None]) -> str:
             allowed = f"one of {', '.join(map(str, allowed))}"
         message = f"{name} must be {allowed}; got {fields['received']!r}."
     elif error.code in _MESSAGES:
-        message = _MESSAGES[error.code].format(**fields)
+        uses = fields.get("uses", ())
+        earlier = (f"'{one['preference']}' ({one['outcome']} {one['date']})" for one in uses)
+        message = _MESSAGES[error.code].format(**fields, earlier=" and ".join(earlier))
     elif error.code == "too_few_samples":
         from margrave.steer import SplitError  # loaded by now: the error is from there
 

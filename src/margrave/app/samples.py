@@ -372,6 +372,8 @@ def _wrong_column(
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Quote the first names for a message, and count the others."""
-    more = len(names) - _SHOWN
-    return ", ".join(map(repr, names[:_SHOWN])) + (f" ... and {more} more" if more > 0 else "")
+    """Quote the first names and the last one for a message: the last column is often the target."""
+    shown = list(map(repr, names))
+    if len(names) > _SHOWN:
+        shown[_SHOWN - 1 : -1] = [f"... {len(names) - _SHOWN} more ..."]
+    return ", ".join(shown)

@@ -375,19 +375,23 @@ class SplitPlan:
         others = [label for label in sizes if label not in self.chosen.allowed_errors]
         recall = f"recall of {name_class(others[0])}" if len(others) == 1 else "mean recall"
         too_few = any(allowed < 0 for allowed in self.chosen.allowed_errors.values())
-        lines += [
-            "There are too few samples: it cannot be certified."
-            if too_few
-            else f"Expected {recall}, by a logistic regression: {self.chosen.recall:.1%}; the "
-            f"guarantee costs {100 * self.cost:.1f} points. A committee is usually better."
-        ]
+        if too_few:
+            lines.append("There are too few samples: it cannot be certified.")
+        elif self.chosen.recall < _NEGLIGIBLE:
+            lines.append("A logistic regression would not be certified with any number of samples.")
+        else:
+            lines.append(
+                f"Expected {recall}, by a logistic regression: {self.chosen.recall:.1%}; the "
+                f"guarantee costs {100 * self.cost:.1f} points. A committee is usually better."
+            )
         limited = list(self.chosen.allowed_errors)
         rows = [
             [f"set aside of {label}" for label in sizes]
             + [f"allowed errors of {label}" for label in limited]
             + [f"expected {recall}"]
         ]
-        for option in (*(() if too_few else self.options), *self.further):
+        possible = [one for one in self.options if one.recall >= _NEGLIGIBLE and not too_few]
+        for option in (*possible, *self.further):
             numbers = [*option.certify_by_class.values(), *option.allowed_errors.values()]
             more = [f"{n:,} more rows of {name_class(c)}" for c, n in option.more_rows.items()]
             mark = " <-" if option == self.chosen else f"  with {' and '.join(more)}" * bool(more)

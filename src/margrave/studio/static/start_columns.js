@@ -43,7 +43,7 @@ const ADVICE = /** @type {const} */ ({
 export function Findings({ findings, choices: { drop, group, time }, change, toggle }) {
   const open = findings.filter(
     ({ column, kind }) =>
-      ![...drop, group, time].includes(column) && (kind === 'identifier' || !(group || (kind === 'time' && time))),
+      ![...drop, group, time].includes(column) && (kind === 'identifier' || !(kind === 'time' ? time : group)),
   );
   const firstTime = open.find(({ kind }) => kind === 'time');
   return open

@@ -271,10 +271,10 @@ def test_the_plan_and_the_expected_certificate_are_printed(run, ready, trained):
 
 
 def judge(seed=0, n_bad=295, n_good=90):
-    """The whole-number scores that a judge gives answers; those of both classes overlap."""
+    """A judge scores answers with 0, 5 or 10; a quarter of the bad ones gets 10 as well."""
     rng = np.random.default_rng(seed)
     good = np.repeat([False, True], [n_bad, n_good])
-    score = np.clip(np.round(6 + 2 * good + rng.normal(scale=2, size=len(good))), 0, 10)
+    score = 5 * np.clip(np.round((6 + 2 * good + rng.normal(scale=2, size=len(good))) / 5), 0, 2)
     table = pd.DataFrame({"score": score, "answer": np.where(good, "good", "bad")})
     return table.sample(frac=1, random_state=seed)
 

@@ -163,8 +163,7 @@ def steer(options: Namespace, command: str) -> int:
             if options.cluster is None:
                 stack.enter_context(use_cluster(None))
         else:
-            samples = _read_samples(options)
-            _report_roles(samples, options)
+            samples = _check_roles(_read_samples(options), options)
             run = partial(run_request, samples, strategies=strategies, path=options.dialog)
         bars = stack.enter_context(Bars(shown=not options.quiet))
         outcome = run(
@@ -199,19 +198,29 @@ def _read_samples(options: Namespace) -> Samples:
     return samples_of(table, **{name: getattr(options, name) for name in names})
 
 
-def _report_roles(samples: Samples, options: Namespace) -> None:
+def _check_roles(samples: Samples, options: Namespace) -> Samples:
     """Print a line for each column that should probably not be an ordinary feature.
 
-    Where entities such as patients have a few rows each, new rows are of new ones, for which a
-    guarantee would not hold: then raise an error before the certification rows are used up.
+    Leave out columns that only number the rows: new rows have other numbers. Where entities such as
+    patients have a few rows each, new rows are of new ones, for which a guarantee would not hold:
+    then raise an error before the certification rows are used up.
     """
+    from dataclasses import replace
+
     from margrave.table import find_roles
 
-    names = {"entity": "--group", "identifier": "--drop", "time": "--time"}
+    names = {"entity": "--group", "time": "--time"}
     known = {"entity"} if options.group is not None else set()
     known |= {"time"} if options.time is not None else set()
     for finding in find_roles(samples.X, samples.y):
         if finding.kind in known:
+            continue
+        if finding.kind == "identifier" and samples.X.shape[1] == 1:
+            continue
+        if finding.kind == "identifier":
+            if not options.quiet:
+                _print_stage(f"margrave: {finding.reason}, and is left out.")
+            samples = replace(samples, X=samples.X.drop(columns=finding.column))
             continue
         use = f"{names[finding.kind]} {shlex.quote(finding.column)}"
         if 0 < finding.rows_each <= _FEW_ROWS and not (options.plan or options.anyway):
@@ -224,8 +233,9 @@ def _report_roles(samples: Samples, options: Namespace) -> None:
                 column=finding.column,
             )
         if not options.quiet:
-            sys.stderr.write(f"margrave: {replace_control(finding.advise(use))}\n")
+            _print_stage(f"margrave: {finding.advise(use)}")
         known |= {finding.kind} & {"time"}  # one is enough
+    return samples
 
 
 def _plan(options: Namespace) -> int:
@@ -239,8 +249,7 @@ def _plan(options: Namespace) -> int:
         from margrave.app.folder import check_folder_options
 
         check_folder_options({"plan": True}, None)
-    samples = _read_samples(options)
-    _report_roles(samples, options)
+    samples = _check_roles(_read_samples(options), options)
     planned = plan_request(
         samples,
         wants,
@@ -437,6 +446,8 @@ def check(options: Namespace) -> int:
         printer, rows = Printer(), format_count(result.confusion.n, "row")
         printer.text(str(result), "bold red" if result.alarm else "")
         printer.section(f"On {rows} of {labelled.name}", str(result.confusion))
+        if result.alarm:
+            printer.text("Train again, or compute a new guarantee: SteeredClassifier.recertify.")
     return ALARM if result.alarm else 0
 
 

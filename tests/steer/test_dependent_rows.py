@@ -93,7 +93,7 @@ class TestRowsOfOnePatient:
             lines = without_progress(err).count("\n")
             return json.loads(out), [part for part in ADVICE if part in err], lines
 
-        ADVICE = ("--drop record_id", "--group patient_id", "--time seen")
+        ADVICE = ("'record_id' numbers", "--group patient_id", "--time seen")
         code, out, err = run(*ask, "--out", "model.skops")
         assert (code, json.loads(out)["code"]) == (2, "dependent_rows")
         assert "--group patient_id" in err
@@ -102,11 +102,12 @@ class TestRowsOfOnePatient:
         record, found, n_lines = advised("--out", "model.skops", "--anyway")
         assert (found, n_lines) == (list(ADVICE), 3)
         assert "patient_id" in str(record["certificate"])
+        assert "record_id" not in record["columns"]
         assert advised("--plan")[1:] == (list(ADVICE), 3)
         by_patient = advised("--plan", "--group", "patient_id")
-        assert by_patient[1:] == (["--drop record_id", "--time seen"], 2)
+        assert by_patient[1:] == ([ADVICE[0], "--time seen"], 2)
         assert advised("--plan", "--drop", "patient_id")[1:] == (
-            ["--drop record_id", "--time seen"],
+            [ADVICE[0], "--time seen"],
             2,
         )
         assert advised("--plan", "--time", "seen")[1:] == (list(ADVICE[:2]), 2)

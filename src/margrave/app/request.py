@@ -204,7 +204,7 @@ class Outcome:
             return ""
         among = {label: _AMONG * n / self.n_rows for label, n in self.class_sizes.items()}
         return (
-            f"Of {_AMONG:,} new rows, in the proportions of this table: "
+            f"Estimate for {_AMONG:,} new rows in the proportions of this table: "
             f"{self.certificate.describe_errors(among)}."
         )
 
@@ -233,7 +233,7 @@ class Outcome:
         line = f"{line}: {', '.join(parts)}." if parts else f"{line}."
         if expected.nearest is None:
             return line
-        return f"{line} The nearest limits that are probably certified: '{expected.nearest}'."
+        return f"{line} The nearest limits that probably give a useful model: '{expected.nearest}'."
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the outcome to plain data that JSON can hold."""

@@ -158,8 +158,6 @@ def _print_summary(printer: Printer, outcome: Outcome) -> None:
     printer.text(f"Rows: {sizes.tune:,} to tune, {sizes.certify:,} to certify{unused}.")
     for reply in outcome.history[1:]:
         printer.text(str(reply).splitlines()[0], "" if reply.met else "yellow")
-        for warning in reply.warnings:
-            printer.text(f"Warning: {warning}")
         for alternative in reply.alternatives:
             printer.text(str(alternative), indent=2)
     if outcome.expected is not None:

@@ -232,6 +232,7 @@ class TunedRows:
                 start=default.predict(self.scores),
                 expected=expected,
             )
+            certificate = prospect.complete(certificate, decision, grant.part)
         return make_model(
             self.scorer,
             decision,

@@ -372,6 +372,15 @@ class Prospect:
         )
         return None if nearest is None else str(nearest)
 
+    def complete(self, certificate: Certificate, decision: Decision, delta: float) -> Certificate:
+        """Add the tuning set at the certified decision, and for a useless model what is nearest."""
+        estimate = self.objective.matrix(decision.predict(self.scores))
+        certificate = replace(certificate, estimate=estimate)
+        expected = certificate.expected
+        if certificate.useless and expected is not None and expected.nearest is None:
+            expected = replace(expected, nearest=self.find_nearest(delta, looser=True))
+        return replace(certificate, expected=expected)
+
     def check(self, delta: float, anyway: bool) -> ExpectedCertificate:
         """Return the expected certificate, or raise an error if there is probably none.
 
@@ -393,23 +402,24 @@ class Prospect:
         if anyway or expected.useful >= IMPROBABLE:
             return expected
         limits, nearest = self.plan.preference.limits, expected.nearest
-        problem = (
-            f"'{limits}' would be certified at confidence {1 - delta:.10g} with a probability of "
-            f"{expected.probability:.0%} only"
-        )
         if expected.probability >= IMPROBABLE:
             found = [cell for cell in expected.cells if cell.true == cell.predicted]
             worst = min(found, key=lambda cell: cell.rate or 0.0)
-            problem = problem.removesuffix(" only") + (
-                ", but the model would probably be useless: it would predict "
-                f"{name_class(worst.true)} for {worst.rate:.1%} of {name_class(worst.true)}"
+            problem = (
+                f"'{limits}' is probably met by a useless model only: it would predict "
+                f"{name_class(worst.true)} for {worst.rate or 0.0:.1%} of {name_class(worst.true)}"
+            )
+        else:
+            problem = (
+                f"'{limits}' is probably not certified: the probability is "
+                f"{expected.probability:.0%}"
             )
         problem += (
             f", if the {self.sizes.sum():,} samples of the certification set are like the tuning "
-            "set. They were not used."
+            f"set (confidence {1 - delta:.10g}). They were not used."
         )
         if nearest is not None:
-            problem += f" The nearest limits that are probably certified: '{nearest}'."
+            problem += f" The nearest limits that probably give a useful model: '{nearest}'."
         error = GuaranteeError(
             f"{problem} To certify anyway, pass anyway=True.",
             code="improbable",
@@ -656,9 +666,7 @@ def certify(
             start=start.decision.predict(start.scorer.score_encoded(X)),
             expected=expected,
         )
-        if certificate.useless and expected.nearest is None:
-            nearest = prospect.find_nearest(grant.part, looser=True)
-            certificate = replace(certificate, expected=replace(expected, nearest=nearest))
+        certificate = prospect.complete(certificate, decision, grant.part)
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     used = replace(data.used.with_rows(certification_set.rows), one_of=certification_set.one_of)
     return Certified(scorer, decision, plan, certificate, used)

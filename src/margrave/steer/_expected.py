@@ -15,7 +15,7 @@ from margrave._messages import name_class
 from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._order_statistic import forbids_rejecting, is_trivial, supported_rate
-from margrave.steer._plan import Outcomes, Plan, TuningScores, make_plan, simulate
+from margrave.steer._plan import Draws, Outcomes, Plan, TuningScores, make_plan, simulate
 from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
 # The range that is stated for a rate, and the probability that a nearest preference has at least.
@@ -201,7 +201,7 @@ class ExpectedCertificate:
         if self.useful < self.probability:
             lines.append(f"Probability that the model is then also useful: {self.useful:.0%}.")
         if self.nearest is not None:
-            lines.append(f"The nearest limits that are probably certified: '{self.nearest}'.")
+            lines.append(f"The nearest limits that probably give a useful model: '{self.nearest}'.")
         rows = [("rate", "tuning set", "expected", "90% range"), *self._rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for name, *numbers in rows:
@@ -277,15 +277,23 @@ def expect_certificate(
         delta=float(delta),
         route=plan.route,
         probability=float(certified.mean()),
-        useful=float(_are_useful(outcomes).mean()),
+        useful=float(_are_useful(outcomes, tuning).mean()),
         bounds=tuple(bounds),
         cells=tuple(cells),
     )
 
 
-def _are_useful(outcomes: Outcomes) -> Flags:
+def _are_useful(outcomes: Outcomes, tuning: TuningScores) -> Flags:
     """Return which simulated certification sets are certified with a useful model."""
-    return outcomes.certified & beats_guessing(outcomes.matrices).all(axis=1)
+    whole = Draws(tuning.scores, tuning.codes, tuning.counts[None].astype(float))
+    counts, known = outcomes.matrices.copy(), dict[int, Floats]()
+    for at in np.flatnonzero(outcomes.certified).tolist():
+        decision = outcomes.decisions[at]
+        if id(decision) not in known:  # those of a path are the same objects
+            predictions = decision.predict(tuning.scores)
+            known[id(decision)] = whole.tabulate(predictions, counts.shape[1])[0]
+        counts[at] += known[id(decision)]
+    return outcomes.certified & beats_guessing(counts).all(axis=1)
 
 
 def _summarize(rates: Floats) -> tuple[float | None, float | None, float | None]:
@@ -333,7 +341,7 @@ def find_nearest(
         wanted = replace(objective, preference=tried)
         best = best_rejecting_decision if tried.allows_rejecting else best_decision
         plan = make_plan(tried, best(wanted, scores), scores, wanted, sizes, delta, tuning)
-        if _are_useful(simulate(plan, tuning, sizes, delta)).mean() >= _LIKELY:
+        if _are_useful(simulate(plan, tuning, sizes, delta), tuning).mean() >= _LIKELY:
             enough, found = middle, tried
         else:
             too_strict = middle

@@ -194,9 +194,10 @@ def start_from_table(
         random_state=random_state,
     )
     # What is wrong or doubtful is reported before minutes of training.
-    for finding in split.entities:
-        name = f"groups=X[{finding.column!r}]"
-        warnings.warn(finding.advise(name), GroupsWarning, stacklevel=3)
+    for finding in split.findings:
+        if finding.kind == "entity":
+            name = f"groups=X[{finding.column!r}]"
+            warnings.warn(finding.advise(name), GroupsWarning, stacklevel=3)
     if isinstance(certify, tuple):
         owner = "Dialog.from_data"
         codes = encode_labels(certify[0], certify[1], split.classes, owner)

@@ -189,8 +189,9 @@ class TableSplit:
         The set of copies of each sample; None if there are none, or rows are independent.
     plan : SplitPlan or None
         How the certification set was planned.
-    entities : tuple of Finding
-        Columns whose rows may belong together, although no groups keep them so.
+    findings : tuple of Finding
+        Columns that number the rows, or whose rows may belong together although no groups keep
+        them so.
     """
 
     labels: NDArray[Any]
@@ -205,7 +206,7 @@ class TableSplit:
     copies: Copies
     equal: Codes | None
     plan: SplitPlan | None = None
-    entities: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def learned(self) -> Codes:
@@ -246,7 +247,7 @@ class TableSplit:
     def notes(self) -> tuple[str, ...]:
         """Notes about copies and other rows that belong together, for a certificate."""
         notes = self.copies.notes(self.used.duplicates, self.classes)
-        return (*notes, *(finding.note for finding in self.entities))
+        return (*notes, *(finding.note for finding in self.findings))
 
     def tuning_folds(self) -> list[tuple[Codes, Codes]]:
         """Return folds of the tuning set, in time order if there is a time."""
@@ -310,11 +311,8 @@ def split_table(
         )
         parts = split_rows(labels, fraction, groups, time, random_state, tune, equal)
     used = used.with_rows(rows[parts.build])
-    entities = tuple(
-        finding
-        for finding in (find_roles(X, labels) if groups is None else ())
-        if finding.kind == "entity"
-    )
+    kinds = ("identifier",) if groups is not None else ("identifier", "entity")
+    findings = tuple(finding for finding in find_roles(X, labels) if finding.kind in kinds)
     return TableSplit(
         labels,
         codes,
@@ -328,7 +326,7 @@ def split_table(
         copies,
         equal,
         plan,
-        entities,
+        findings,
     )
 
 

@@ -91,7 +91,9 @@ class Finding:
 
     @property
     def note(self) -> str:
-        """What a certificate says of an entity whose rows were not kept together."""
+        """What a certificate says of a feature that names entities or numbers the rows."""
+        if self.kind == "identifier":
+            return f"{self.reason}; if new rows have other numbers, the guarantee may not hold."
         return (
             f"{self.reason}; these rows were counted as independent. If they belong together, the "
             "guarantee does not hold for new ones."

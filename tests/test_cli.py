@@ -307,13 +307,6 @@ def test_a_useless_model_is_no_success(run, quick):
     assert Path("m.skops").exists()
 
 
-def test_what_is_suggested_instead_is_certified_and_useful(run, quick):
-    judge().to_csv("judge.csv", index=False)
-    nearest = json.loads(run(*JUDGE, "--limit", "fp <= 5%", "--json")[1])["expected"]["nearest"]
-    code, out, _ = run(*JUDGE, "--limit", nearest, "--json")
-    assert (code, json.loads(out)["useless"]) == (0, [])
-
-
 def test_an_improbable_guarantee_uses_up_nothing(run, quick):
     mail(wrong=0.2).to_csv("mail.csv", index=False)
     ask = ("steer", "mail.csv", *ASK[:2], *ASK[4:], "--limit", "fp <= 22%, fn <= 22%")

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
 _FEW_ROWS = 20  # of each entity, at most
+_FIRST_ROWS = 5000  # of a folder, in which roles of columns are searched for
+_NO_GROUP = "none"  # the value of --group for rows that are independent
 
 # What a model with wrong content raises when it is used.
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
@@ -156,12 +158,14 @@ def steer(options: Namespace, command: str) -> int:
                 use_cluster,
             )
 
-            in_memory = ("group", "time", "report", "dialog")
-            check_folder_options({name: getattr(options, name) for name in in_memory}, strategies)
+            in_memory = {name: getattr(options, name) for name in ("time", "report", "dialog")}
+            in_memory["group"] = None if options.group == _NO_GROUP else options.group
+            check_folder_options(in_memory, strategies)
             columns = {name: getattr(options, name) for name in ("target", "positive", "drop")}
-            run = partial(run_folder, describe_folder(Path(options.data), **columns))
             if options.cluster is None:
                 stack.enter_context(use_cluster(None))
+            samples = _check_roles(describe_folder(Path(options.data), **columns), options)
+            run = partial(run_folder, samples)
         else:
             samples = _check_roles(_read_samples(options), options)
             run = partial(run_request, samples, strategies=strategies, path=options.dialog)
@@ -195,7 +199,10 @@ def _read_samples(options: Namespace) -> Samples:
 
     names = ("target", "positive", "drop", "group", "time")
     table = find_table(options.data, encoding=options.encoding, decimal=options.decimal)
-    return samples_of(table, **{name: getattr(options, name) for name in names})
+    columns = {name: getattr(options, name) for name in names}
+    if options.group == _NO_GROUP and _NO_GROUP not in table.frame:
+        columns["group"] = None
+    return samples_of(table, **columns)
 
 
 def _check_roles(samples: Samples, options: Namespace) -> Samples:
@@ -212,7 +219,12 @@ def _check_roles(samples: Samples, options: Namespace) -> Samples:
     names = {"entity": "--group", "time": "--time"}
     known = {"entity"} if options.group is not None else set()
     known |= {"time"} if options.time is not None else set()
-    for finding in find_roles(samples.X, samples.y):
+    X: Any = samples.X
+    y: Any = samples.y
+    if hasattr(X, "npartitions"):  # of a folder: the first rows of the first files
+        known |= {"time"}
+        X, y = (one.head(_FIRST_ROWS, npartitions=-1) for one in (X, y))
+    for finding in find_roles(X, y):
         if finding.kind in known:
             continue
         if finding.kind == "identifier" and samples.X.shape[1] == 1:
@@ -223,12 +235,12 @@ def _check_roles(samples: Samples, options: Namespace) -> Samples:
             samples = replace(samples, X=samples.X.drop(columns=finding.column))
             continue
         use = f"{names[finding.kind]} {shlex.quote(finding.column)}"
-        if 0 < finding.rows_each <= _FEW_ROWS and not (options.plan or options.anyway):
+        if 0 < finding.rows_each <= _FEW_ROWS and not options.plan:
             raise InputError(
                 "group",
-                f"is missing: {finding.reason}. If these rows belong together, use {use}: "
+                f"may be needed: {finding.reason}. If these rows belong together, use {use}: "
                 "otherwise the guarantee would not hold for new ones. If they are independent all "
-                "the same, use --anyway.",
+                f"the same, use --group {_NO_GROUP}.",
                 code="dependent_rows",
                 column=finding.column,
             )
@@ -404,9 +416,14 @@ def predict(options: Namespace) -> int:
             "thresholds": list_thresholds(classifier),
         }
         if out is None:
-            cells = predictions.astype(object).where(predictions.notna(), None)
-            cells = cells.map(lambda cell: str(cell) if hasattr(cell, "isoformat") else cell)
-            record["predictions"] = cells.to_dict("records")
+            missing = predictions.isna().to_dict("records")
+            record["predictions"] = [
+                {
+                    name: None if none[name] else str(cell) if hasattr(cell, "isoformat") else cell
+                    for name, cell in row.items()
+                }
+                for row, none in zip(predictions.to_dict("records"), missing, strict=True)
+            ]
         else:
             record["out"] = str(out)
         _print_json(json_ready(record))

@@ -97,10 +97,10 @@ class TestRowsOfOnePatient:
         code, out, err = run(*ask, "--out", "model.skops")
         assert (code, json.loads(out)["code"]) == (2, "dependent_rows")
         assert "--group patient_id" in err
-        assert "--anyway" in err
+        assert "--group none" in err
         assert {path.name for path in Path().iterdir()} == {"visits.csv"}
-        record, found, n_lines = advised("--out", "model.skops", "--anyway")
-        assert (found, n_lines) == (list(ADVICE), 3)
+        record, found, n_lines = advised("--out", "model.skops", "--group", "none")
+        assert (found, n_lines) == ([ADVICE[0], ADVICE[2]], 2)
         assert "patient_id" in str(record["certificate"])
         assert "record_id" not in record["columns"]
         assert advised("--plan")[1:] == (list(ADVICE), 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from margrave.confusion import Confusion, Preference
 from margrave.scale import Draw, check_strategies, cluster, read_parquet, sample_table, tune_rows
 from margrave.steer import (
     FileLedger,
+    GroupsWarning,
     GuaranteeError,
     Reply,
     SplitSizes,
@@ -157,16 +159,18 @@ def run_folder(
         else match_label(samples.positive, draw.classes, "positive")
     )  # fmt: skip
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
-    tuned = tune_rows(
-        draw,
-        certify=certify,
-        guarantee=join_limits(wants, sizes),
-        confidence=confidence,
-        positive=positive,
-        n_jobs=n_jobs,
-        random_state=seed,
-        callback=on_training,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GroupsWarning)  # the command names its own option
+        tuned = tune_rows(
+            draw,
+            certify=certify,
+            guarantee=join_limits(wants, sizes),
+            confidence=confidence,
+            positive=positive,
+            n_jobs=n_jobs,
+            random_state=seed,
+            callback=on_training,
+        )
     replies = [tuned.start]
     for want in wants:
         on_reply(str(want), None)
@@ -185,7 +189,14 @@ def run_folder(
             delta=1 - confidence,
             reserve=reserve,
         )
-        model = tuned.accept(replies[-1], confidence, lambda name: use(name=name), anyway)
+        delta = 1 - confidence
+        model = tuned.accept(
+            replies[-1],
+            confidence,
+            lambda name: use(name=name),
+            lambda name: accounts.account(table, delta).part_of(name, delta, reserve),
+            anyway,
+        )
     except GuaranteeError as error:
         refusal = error
     by_class = np.bincount(tuned.codes, minlength=len(tuned.classes)).tolist()

@@ -103,12 +103,11 @@ def _steer(parser: _Parser) -> None:
     )
     parser.add_argument("--reserve", action="store_true", help=text)
     text = (
-        "Go on although rows seem to belong together, or although the limits are probably not "
-        "certified, or only with a useless model; by default the command then stops before it uses "
-        "the certification rows up."
+        "Use the certification rows up also if the limits are probably not certified, or only with "
+        "a useless model; by default the command then stops."
     )
     parser.add_argument("--anyway", action="store_true", help=text)
-    _add_group(parser, "rows of one group stay together in the split.")
+    _add_group(parser, "rows of one group stay together in the split; 'none' if there are none.")
     text = (
         "The column with the time of each row, as numbers or dates: the latest rows become the "
         "certification set."
@@ -169,7 +168,7 @@ def _check(parser: _Parser) -> None:
         "divide it among the checks."
     )
     parser.add("--level", "NUMBER", text, type=float, default=0.05)
-    _add_group(parser, "rows of one group count as in the certificate.")
+    _add_group(parser, "one row of each group counts, as in the certificate.")
     _add_text_format(parser)
     _add_json(parser)
 

@@ -204,7 +204,7 @@ class Outcome:
             return ""
         among = {label: _AMONG * n / self.n_rows for label, n in self.class_sizes.items()}
         return (
-            f"Estimate for {_AMONG:,} new rows in the proportions of this table: "
+            f"Of {_AMONG:,} new rows, in the proportions of this table: "
             f"{self.certificate.describe_errors(among)}."
         )
 

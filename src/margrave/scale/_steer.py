@@ -176,6 +176,7 @@ class TunedRows:
         reply: Reply,
         confidence: float,
         use: Callable[[str], AbstractContextManager[Grant]] | None = None,
+        part: Callable[[str], float] | None = None,
         anyway: bool = False,
     ) -> SteeredClassifier:
         """Make the model of a reply, with a guarantee from the certification set.
@@ -189,6 +190,9 @@ class TunedRows:
         use : callable, optional
             Called with the name of the request; it returns a context manager that gives what the
             certificate may use. By default this is the whole error probability.
+        part : callable, optional
+            Called with the name before `use` is. It returns the error probability that the
+            certificate will be able to use; by default the whole.
         anyway : bool, default=False
             As in :meth:`margrave.steer.Dialog.accept`.
         """
@@ -209,9 +213,9 @@ class TunedRows:
         by_class, delta = np.bincount(self.codes, minlength=2), 1 - confidence
         plan = make_plan(wanted, candidate.decision, scores, objective, by_class, delta)
         prospect = Prospect(scores, objective, reply.after, by_class, confidence, plan)
-        expected = prospect.check(delta, anyway)
         default = Threshold(0.0, 0.0)
         name = name_request(plan, self.scores, self.codes, confidence)
+        expected = prospect.check(delta if part is None else part(name), anyway)
         with nullcontext(Grant(delta)) if use is None else use(name) as grant:
             decision, certificate = issue_certificate(
                 plan,
@@ -232,7 +236,6 @@ class TunedRows:
                 start=default.predict(self.scores),
                 expected=expected,
             )
-            certificate = prospect.complete(certificate, decision, grant.part)
         return make_model(
             self.scorer,
             decision,
@@ -500,7 +503,8 @@ def recertify(
 def _check_block(X: Any, y: Any, model: SteeredClassifier, owner: str) -> list[NDArray[Any]]:
     rows = plain_rows(X)
     predicted = model.decision_.predict(score_samples(model, rows))
-    codes, hashes = _labels.encode(y, model.classes_, f"{owner}, y"), hash_samples(model, rows)
+    codes = _labels.encode(_labels.natural(y), model.classes_, f"{owner}, y")
+    hashes = hash_samples(model, rows)
     return [predicted, codes, *([] if hashes is None else [hashes.exact, hashes.rounded])]
 
 

@@ -19,6 +19,7 @@ from margrave.steer._certify import (
     make_certification_set,
     name_request,
 )
+from margrave.steer._copies import has_few_values
 from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._ledger import Account, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
@@ -216,10 +217,7 @@ class Acceptances:
 
     def _part(self, rows: RowSample, name: str, delta: float, reserve: bool) -> float:
         """Return what a request may use: the same as before, if it is the same request."""
-        account = self.ledger.account(rows, delta)
-        if account.has(name):
-            return account.grant(name).part
-        return account.next_part(delta, reserve)
+        return self.ledger.account(rows, delta).part_of(name, delta, reserve)
 
     def _known(
         self, step: int, certification_set: CertificationSet, confidence: float
@@ -261,7 +259,8 @@ class Acceptances:
                 groups=groups,
                 one_of=one_of,
             )
-            return own, RowSample.of(X, counted=not data.used.together)
+            counted = not data.used.together or has_few_values(X, encoded=True)
+            return own, RowSample.of(X, counted=counted)
         if self.certification_set is None or self.rows is None:
             raise GuaranteeError(
                 "Dialog.accept needs a certification set, and none was set aside. Pass labelled "

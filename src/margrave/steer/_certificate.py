@@ -13,7 +13,6 @@ from scipy.stats import binom
 
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import name_class
-from margrave._typing import Ints
 from margrave._validation import check_parameters, is_number
 from margrave.confusion import Bound, Confusion, Preference, format_decimal
 from margrave.steer._expected import ExpectedCertificate, beats_guessing
@@ -307,9 +306,6 @@ class Certificate:
         The earlier uses of the certification data: the ledger knows those of other dialogs too.
     expected : ExpectedCertificate or None
         What was expected before the certification set was used; None if nothing was.
-    estimate : Confusion or None
-        Confusion matrix of the tuning set for the certified decision: out-of-fold predictions, so
-        an estimate. None if the model was recertified.
 
     Examples
     --------
@@ -346,7 +342,6 @@ class Certificate:
     start: Confusion | None = None
     earlier: tuple[Use, ...] = ()
     expected: ExpectedCertificate | None = None
-    estimate: Confusion | None = None
 
     @property
     def meaning(self) -> str:
@@ -370,35 +365,30 @@ class Certificate:
     def useless(self) -> tuple[str, ...]:
         """Why the classifier is useless although its guarantees hold; empty if it is not.
 
-        It is useless if it predicts a class for no larger part of the samples of the class than of
-        the others: a random guess would find as many. The samples are those of the certification
-        set and, unless the model was recertified, of the tuning set.
+        It is useless if it predicts a class, in the certification set, for no larger part of the
+        samples of the class than of the others: a random guess would find as many.
         """
-        counts, classes = self._counts, self.confusion.classes
+        counts, classes = self.confusion.counts, self.confusion.classes
         weak = np.flatnonzero(~beats_guessing(counts)).tolist()
         missed = [c for c in weak if not counts[c, c]]
         reasons = []
         for c in missed or weak[:1]:  # with two classes, both are weak
             label, n = name_class(classes[c]), int(counts[c].sum())
             reason = f"it predicts {label} for {counts[c, c] or 'none'} of {n:,} samples of {label}"
+            for cell in () if self.expected is None else self.expected.cells:
+                if cell.true == cell.predicted == classes[c] and cell.excludes(counts[c, c] / n):
+                    reason += f" (expected {cell.rate or 0.0:.0%})"
             if not missed:
                 wrong, others = int(counts[:, c].sum() - counts[c, c]), int(counts.sum()) - n
                 reason += f", and for {wrong:,} of {others:,} others"
             reasons.append(reason)
         return tuple(reasons)
 
-    @property
-    def _counts(self) -> Ints:
-        """The counts of the certification set and, where they are known, of the tuning set."""
-        counts = self.confusion.counts
-        return counts if self.estimate is None else counts + self.estimate.counts
-
     def describe_errors(self, sizes: Mapping[Any, float] | None = None) -> str:
-        """Estimate in plain numbers how many new samples of each class will be predicted wrong.
+        """Describe in plain numbers how many new samples of each class will be predicted wrong.
 
-        The estimate is from the certification set and, unless the model was recertified, from the
-        tuning set: the first has few samples of a class without a limit. Where the rate in the
-        certification set is outside the range that was expected before, the text says both.
+        The rates are those of the certification set. Where one is outside of the range that was
+        expected before, the text says what was, and how many samples it is measured on.
 
         Parameters
         ----------
@@ -438,18 +428,14 @@ class Certificate:
 
     def _count_outcome(self, size: float, true: Any, predicted: list[Any], outcome: str) -> str:
         """Say how many of the samples of a class have some predictions; "" if none has."""
-        classes = [*self.confusion.classes, None]
-        at, columns = classes.index(true), [classes.index(one) for one in predicted]
-        counts = self._counts[at]
-        number = _round(size * float(counts[columns].sum() / counts.sum()))
-        measured = self.confusion.counts[at]
-        found, n = int(measured[columns].sum()), int(measured.sum())
+        row = [self.confusion[true, one] for one in (*self.confusion.classes, None)]
+        count, n = sum(self.confusion[true, one] for one in predicted), sum(row)
+        text = f"{_round(size * count / n)} {outcome}" if count else f"none {outcome}"
         for cell in () if self.expected is None else self.expected.cells:
-            if (cell.true, [cell.predicted]) == (true, predicted) and cell.excludes(found / n):
+            if (cell.true, [cell.predicted]) == (true, predicted) and cell.excludes(count / n):
                 expected = _round(size * (cell.rate or 0.0))
-                seen = f"{found:,} of {n:,} in the certification set"
-                return f"{number} {outcome} (expected {expected}; {seen})"
-        return f"{number} {outcome}" if counts[columns].any() else ""
+                return f"{text} (expected {expected}; measured on {n:,} samples)"
+        return text if count else ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -502,7 +488,6 @@ class Certificate:
             "renews": self.renews or None,
             "start": None if self.start is None else self.start.to_dict(),
             "expected": None if self.expected is None else self.expected.to_dict(),
-            "estimate": None if self.estimate is None else self.estimate.to_dict(),
             "meaning": self.meaning,
             "useless": list(self.useless),
             "errors": self.describe_errors(),

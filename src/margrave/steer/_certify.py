@@ -362,24 +362,8 @@ class Prospect:
         expected = expect_certificate(self.plan, tuning, self.matrix, sizes, self.confidence, delta)
         if expected.useful >= IMPROBABLE:
             return expected
-        return replace(expected, nearest=self.find_nearest(delta))
-
-    def find_nearest(self, delta: float, looser: bool = False) -> str | None:
-        """Return the nearest preference that is probable, as :func:`find_nearest` does."""
-        sizes = planning_sizes(self.plan, self.objective, self.sizes)
-        nearest = find_nearest(
-            self.plan.preference, self.scores, self.objective, sizes, delta, looser
-        )
-        return None if nearest is None else str(nearest)
-
-    def complete(self, certificate: Certificate, decision: Decision, delta: float) -> Certificate:
-        """Add the tuning set at the certified decision, and for a useless model what is nearest."""
-        estimate = self.objective.matrix(decision.predict(self.scores))
-        certificate = replace(certificate, estimate=estimate)
-        expected = certificate.expected
-        if certificate.useless and expected is not None and expected.nearest is None:
-            expected = replace(expected, nearest=self.find_nearest(delta, looser=True))
-        return replace(certificate, expected=expected)
+        nearest = find_nearest(self.plan.preference, self.scores, self.objective, sizes, delta)
+        return replace(expected, nearest=None if nearest is None else str(nearest))
 
     def check(self, delta: float, anyway: bool) -> ExpectedCertificate:
         """Return the expected certificate, or raise an error if there is probably none.
@@ -407,17 +391,15 @@ class Prospect:
             worst = min(found, key=lambda cell: cell.rate or 0.0)
             problem = (
                 f"'{limits}' is probably met by a useless model only: it would predict "
-                f"{name_class(worst.true)} for {worst.rate or 0.0:.1%} of {name_class(worst.true)}"
+                f"{name_class(worst.true)} for {worst.rate or 0.0:.1%} of {name_class(worst.true)}."
             )
         else:
             problem = (
-                f"'{limits}' is probably not certified: the probability is "
-                f"{expected.probability:.0%}"
+                f"'{limits}' is probably not certified: if the certification set is like the "
+                f"tuning set, the probability is {expected.probability:.0%} (confidence "
+                f"{1 - delta:.10g}, {self.sizes.sum():,} samples)."
             )
-        problem += (
-            f", if the {self.sizes.sum():,} samples of the certification set are like the tuning "
-            f"set (confidence {1 - delta:.10g}). They were not used."
-        )
+        problem += " The certification set was not used."
         if nearest is not None:
             problem += f" The nearest limits that probably give a useful model: '{nearest}'."
         error = GuaranteeError(
@@ -666,7 +648,6 @@ def certify(
             start=start.decision.predict(start.scorer.score_encoded(X)),
             expected=expected,
         )
-        certificate = prospect.complete(certificate, decision, grant.part)
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     used = replace(data.used.with_rows(certification_set.rows), one_of=certification_set.one_of)
     return Certified(scorer, decision, plan, certificate, used)

@@ -78,8 +78,8 @@ _NEIGHBOURS_OF_CLASS, _SAMPLED_OF_CLASS = 30, 200
 _COLUMNS = 3  # with rare numbers, which identify a row
 _SHOWN = 3  # columns in a message
 # A table has few values if a row would equal so many others at least if the columns were
-# independent, and no column has more values than so many, unless they count in steps.
-_EQUAL_BY_CHANCE, _FEW_VALUES = 3, 20
+# independent, and no column has more values than so many.
+_EQUAL_BY_CHANCE, _FEW_VALUES = 3, 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +242,8 @@ class _Column:
 
     @property
     def has_few_values(self) -> bool:
-        """Whether there are few values: a category, or numbers that count in steps."""
-        n = len(self)
-        few = self.n_different <= max(_FEW_VALUES, 0 if self.has_order else n**0.5)
-        return few or (self.is_number and self.counts(n / _EQUAL_BY_CHANCE))
+        """Whether there are few values; rows with many that are equal are probably copies."""
+        return self.n_different <= _FEW_VALUES
 
     @property
     def first_equal(self) -> NDArray[np.intp]:

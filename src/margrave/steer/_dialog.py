@@ -33,6 +33,7 @@ from margrave.steer._acceptance import Acceptances, Accepted
 from margrave.steer._alternatives import Alternative, find_alternatives
 from margrave.steer._certificate import warn_if_useless
 from margrave.steer._certify import check_confidence
+from margrave.steer._copies import has_few_values
 from margrave.steer._expected import ExpectedCertificate
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
@@ -373,7 +374,8 @@ class Dialog(Saved):
             callback=_with_stop(callback, stop),
             enough=enough,
         )
-        rows, counted = None, start.data.used.duplicates == INDEPENDENT
+        rows, independent = None, start.data.used.duplicates == INDEPENDENT
+        counted = independent or has_few_values(X, encoded=True)  # so that both are the same data
         if isinstance(certify, tuple):
             rows = RowSample.of(certify[0], counted=counted)
         elif start.certify is not None:

@@ -15,7 +15,7 @@ from margrave._messages import name_class
 from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Bound, Confusion, Objective, Preference
 from margrave.steer._order_statistic import forbids_rejecting, is_trivial, supported_rate
-from margrave.steer._plan import Draws, Outcomes, Plan, TuningScores, make_plan, simulate
+from margrave.steer._plan import Outcomes, Plan, TuningScores, make_plan, simulate
 from margrave.steer._thresholds import best_decision, best_rejecting_decision
 
 # The range that is stated for a rate, and the probability that a nearest preference has at least.
@@ -277,23 +277,15 @@ def expect_certificate(
         delta=float(delta),
         route=plan.route,
         probability=float(certified.mean()),
-        useful=float(_are_useful(outcomes, tuning).mean()),
+        useful=float(_are_useful(outcomes).mean()),
         bounds=tuple(bounds),
         cells=tuple(cells),
     )
 
 
-def _are_useful(outcomes: Outcomes, tuning: TuningScores) -> Flags:
+def _are_useful(outcomes: Outcomes) -> Flags:
     """Return which simulated certification sets are certified with a useful model."""
-    whole = Draws(tuning.scores, tuning.codes, tuning.counts[None].astype(float))
-    counts, known = outcomes.matrices.copy(), dict[int, Floats]()
-    for at in np.flatnonzero(outcomes.certified).tolist():
-        decision = outcomes.decisions[at]
-        if id(decision) not in known:  # those of a path are the same objects
-            predictions = decision.predict(tuning.scores)
-            known[id(decision)] = whole.tabulate(predictions, counts.shape[1])[0]
-        counts[at] += known[id(decision)]
-    return outcomes.certified & beats_guessing(counts).all(axis=1)
+    return outcomes.certified & beats_guessing(outcomes.matrices).all(axis=1)
 
 
 def _summarize(rates: Floats) -> tuple[float | None, float | None, float | None]:
@@ -306,12 +298,7 @@ def _summarize(rates: Floats) -> tuple[float | None, float | None, float | None]
 
 
 def find_nearest(
-    preference: Preference,
-    scores: Floats,
-    objective: Objective,
-    sizes: Ints,
-    delta: float,
-    looser: bool = False,
+    preference: Preference, scores: Floats, objective: Objective, sizes: Ints, delta: float
 ) -> Preference | None:
     """Loosen all limits by the smallest factor with which a useful model is probably certified.
 
@@ -329,19 +316,17 @@ def find_nearest(
         Class sizes of the certification set.
     delta : float
         The error probability that the certificate may use.
-    looser : bool, default=False
-        Whether the preference itself, with the least limits that are supported, is too strict.
     """
     tuning = TuningScores.of(scores, objective)
     matrix = objective.matrix(objective.codes)
-    too_strict, enough, found = 0 if looser else -1, len(_FACTORS), None
+    too_strict, enough, found = -1, len(_FACTORS), None
     while enough - too_strict > 1:
         middle = (too_strict + enough) // 2
         tried = _loosen(preference, _FACTORS[middle], matrix, sizes, delta)
         wanted = replace(objective, preference=tried)
         best = best_rejecting_decision if tried.allows_rejecting else best_decision
         plan = make_plan(tried, best(wanted, scores), scores, wanted, sizes, delta, tuning)
-        if _are_useful(simulate(plan, tuning, sizes, delta), tuning).mean() >= _LIKELY:
+        if _are_useful(simulate(plan, tuning, sizes, delta)).mean() >= _LIKELY:
             enough, found = middle, tried
         else:
             too_strict = middle

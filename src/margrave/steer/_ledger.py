@@ -185,6 +185,10 @@ class Account:
         used = sum(use.part for use in self.uses)
         return 0.0 if used >= self.delta * (1 - 1e-9) else self.delta - used
 
+    def part_of(self, name: str, delta: float, reserve: bool) -> float:
+        """Return what a request may use: the same as before, if it is the same request."""
+        return self.grant(name).part if self.has(name) else self.next_part(delta, reserve)
+
     def next_part(self, delta: float, reserve: bool) -> float:
         """Return what the next certificate may use: all that is left, or half with `reserve`.
 
@@ -271,7 +275,8 @@ class Ledger:
     the rows, or the columns of a data frame; if you add, leave out or repeat rows; or if you change
     the seed. Other features do not make them new either, if `table` of :meth:`Dialog.from_data` is
     the complete table. If you add, remove or recode a column of that table, or change `target`, the
-    data seem to be new.
+    data seem to be new; likewise if you leave out rows of a table of a few different ones, whose
+    rows cannot be told apart.
 
     A subclass can keep the accounts elsewhere: it overrides :meth:`open`.
 

@@ -196,8 +196,8 @@ def start_from_table(
     # What is wrong or doubtful is reported before minutes of training.
     for finding in split.findings:
         if finding.kind == "entity":
-            name = f"groups=X[{finding.column!r}]"
-            warnings.warn(finding.advise(name), GroupsWarning, stacklevel=3)
+            use = f"groups=X[{finding.column!r}] in Dialog.from_data, without it in X"
+            warnings.warn(finding.advise(use), GroupsWarning, stacklevel=3)
     if isinstance(certify, tuple):
         owner = "Dialog.from_data"
         codes = encode_labels(certify[0], certify[1], split.classes, owner)

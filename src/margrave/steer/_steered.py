@@ -39,7 +39,7 @@ from margrave.steer._certify import (
     refuse_used_rows,
     renew_certificate,
 )
-from margrave.steer._copies import Copies, find_copies
+from margrave.steer._copies import Copies, find_copies, has_few_values
 from margrave.steer._files import Saved
 from margrave.steer._ledger import Grant, Ledger, RowSample
 from margrave.steer._order_statistic import GuaranteeError
@@ -53,7 +53,6 @@ from margrave.steer._row_hashes import (
     RowHashes,
     UsedRows,
     hash_rows,
-    one_of_each,
     one_of_each_group,
 )
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
@@ -607,7 +606,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         codes = _labels.encode(y, self.classes_, f"{owner}: y")
         use = None
         if ledger is not None:
-            sample = RowSample.of(X, counted=self._duplicates == INDEPENDENT)
+            counted = self._duplicates == INDEPENDENT or has_few_values(X, encoded=True)
+            sample = RowSample.of(X, counted=counted)
             use = partial(ledger.use, sample, reserve=reserve)
         rows = hash_samples(self, X)
         copies = self._find_copies(X, codes)
@@ -860,7 +860,8 @@ def _choose_counted(
     """Return the positions of the samples that count, with their scores or predictions."""
     kept = np.arange(len(codes))
     if sets is not None and model._duplicates != INDEPENDENT:
-        kept = one_of_each(sets, 0)
+        order = np.lexsort([codes, hash_rows(outcomes)])  # whatever the order of the samples
+        kept = np.sort(order[np.unique(sets[order], return_index=True)[1]])
     if groups is not None:
         kept = one_of_each_group(hash_rows(outcomes), codes, groups, one_of, kept)
     return kept
@@ -882,6 +883,9 @@ def recertify_scores(
     level = certificate.confidence if confidence is None else confidence
     check_confidence(level, owner)
     used, one_of = model._used, ROW
+    if groups is None and used is not None and used.one_of != ROW:
+        allowed = f"the group of each sample, as the certificate counts one of each {used.one_of}"
+        raise ParameterError.of(owner, "groups", allowed, None)
     if groups is not None:
         one_of = what_to_count(plan.preference, codes, plan.classes, plan.positive)
     if rows is not None and used is not None:

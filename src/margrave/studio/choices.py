@@ -127,7 +127,7 @@ def split_sizes(data: Samples, choices: Mapping[str, Any]) -> SplitSizes:
         positive=data.positive,
         groups=data.groups,
         time=data.time,
-        duplicates=choices.get("duplicates", "auto"),
+        duplicates=choices.get("duplicates", "group"),
         random_state=choices.get("seed", 0),
     )
 

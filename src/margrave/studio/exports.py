@@ -131,7 +131,7 @@ def _start_lines(choices: dict[str, Any]) -> Iterator[str]:
     else:
         options = {"committee": choices["members"]}
     options |= {name: choices[name] for name in ("certify", "guarantee", "confidence")}
-    options["duplicates"] = choices.get("duplicates", "auto")
+    options["duplicates"] = choices.get("duplicates", "group")
     options["random_state"] = choices["seed"]
     yield from (f"    {name}={value!r}," for name, value in options.items())
     yield ")"

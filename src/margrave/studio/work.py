@@ -91,7 +91,7 @@ def _train_dialog(
             positive=samples.positive,
             groups=samples.groups,
             time=samples.time,
-            duplicates=choices.get("duplicates", "auto"),
+            duplicates=choices.get("duplicates", "group"),
             n_jobs=handle.n_jobs,
             random_state=choices["seed"],
             callback=report,

@@ -187,9 +187,8 @@ class Workspace:
         if choices["certify"] is None or not ledger.read():
             return False
         table = data.table.frame.drop(columns=data.target)
-        counted = choices["duplicates"] == "independent" or (
-            choices["duplicates"] == "auto" and has_few_values(data.X, encoded=True)
-        )
+        independent = choices["duplicates"] == "independent"
+        counted = independent or has_few_values(data.X, encoded=True)
         return ledger.account(RowSample.of(data.X, table, counted=counted)).used_up
 
     # Dialogs

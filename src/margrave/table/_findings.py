@@ -175,7 +175,10 @@ class _Column:
             return cls("number", values, codes, np.asarray(different))
         if str(cells.dtype).startswith(("datetime", "period")):
             return cls("date", np.zeros(len(cells)))
-        codes, found = pandas.factorize(cells.astype(object))
+        try:
+            codes, found = pandas.factorize(cells.astype(object))
+        except TypeError:  # cells such as lists, which only the user's own members read
+            return cls("number", np.zeros(len(cells)))
         different = np.asarray(found, dtype=object)
         guess = guess_kind(pandas.Series(_sample(different), dtype=object))
         return cls("date" if guess.kind == "date" else "text", codes, codes, different)

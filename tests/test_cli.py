@@ -261,7 +261,7 @@ def test_the_plan_and_the_expected_certificate_are_printed(run, ready, trained):
     assert sum(plan["chosen"]["certify_by_class"].values()) == record["n"]["certify"]
     assert expected == record["certificate"]["expected"]
     assert 0.5 < expected["probability"] <= 1
-    code, out, _ = run("steer", trained / "mail.csv", *ASK)
+    code, out, _ = run("steer", trained / "mail.csv", *ASK, "--verbose")
     assert code == 0  # the same request again
     recall, error = f"{plan['chosen']['recall']:.1%}", f"{expected['bounds'][0]['rate']:.1%}"
     assert out.index(recall) < out.index(error) < out.index("Certificate")
@@ -438,7 +438,7 @@ def test_numbers_and_booleans_are_found_by_their_text(run, ready, trained):
     frame["f"] = frame["n"].astype(float)
     frame.to_parquet("t.parquet")
     for target, text, label in (("n", "1", 1), ("b", "true", True), ("f", "1", 1.0)):
-        run("steer", "t.parquet", *ASK[2:], "--target", target, "--positive", text)
+        run("steer", "t.parquet", *ASK[2:], "--target", target, "--positive", text, "--quiet")
         assert ready[-1]["positive"] == label
         assert type(ready[-1]["positive"]) is type(label)
     code, _, err = run("steer", "t.parquet", *ASK[2:], "--target", "n", "--positive", "2")

@@ -92,7 +92,7 @@ def whole(folder):
 
 
 def test_what_steering_a_folder_prints_and_writes(run, mails):
-    code, out, err = run("steer", "mails", *ASK)
+    code, out, err = run("steer", "mails", *ASK, "--verbose")
     assert (code, without_progress(err)) == (0, "")
     assert [name in err for name, _ in PAIR] == [True, True]
     printed = ("mails", "1,200", "479", "481", "240", "0.95", "fp <= 10%", "move", "m.skops")

@@ -102,7 +102,8 @@ def test_the_page_shows_the_guarantee_and_its_evidence(met):
     assert "line &amp; co" in text
     assert "margrave steer x.csv --limit &#x27;fp &lt;= 10%&#x27;" in text
     assert "prefers-color-scheme: dark" in text
-    assert 'class="verdict' not in text
+    (verdict,) = re.findall('class="verdict met">(.*?)</p>', text)
+    assert escape(met.describe_errors()) in verdict
 
 
 def test_the_plot_joins_each_step_to_its_parent_and_numbers_it_as_the_table(monkeypatch):

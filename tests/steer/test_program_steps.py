@@ -609,7 +609,7 @@ def test_any_table_is_encoded_by_what_is_trained_on(monkeypatch):
     assert set(learned.index) == set(range(len(y))) - others
     dialog.tune_nodes({(0, 0): "fp <= 15"})
     dialog.grow()
-    dialog.prefer("fp <= 20%", strategies=["move"])
+    dialog.prefer("fp <= 60%", strategies=["move"])
     rows = frame.iloc[dialog._data.at]
     assert dialog.model.predict(rows).shape == (dialog.confusion.n,)
     assert dialog.program is not None

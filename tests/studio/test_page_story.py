@@ -464,6 +464,8 @@ def test_a_column_of_patients_becomes_that_of_the_groups(show, user):
     expect(page.get_by_label("Rows that belong together")).to_have_value("patient_id")
     page.get_by_role("button", name="Leave out").click()
     expect(columns_used(page)).to_contain_text("3 of 4")
+    page.get_by_role("button", name="Use as time").click()
+    expect(page.get_by_label("Time of a row")).to_have_value("seen")
     expect(page.locator(".notice")).to_have_count(0)
 
 

@@ -374,6 +374,6 @@ def _wrong_column(
 def list_names(names: Sequence[str]) -> str:
     """Quote the first names and the last one for a message: the last column is often the target."""
     shown = list(map(repr, names))
-    if len(names) > _SHOWN:
+    if len(names) > _SHOWN + 1:
         shown[_SHOWN - 1 : -1] = [f"... {len(names) - _SHOWN} more ..."]
     return ", ".join(shown)

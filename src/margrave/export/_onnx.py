@@ -144,8 +144,8 @@ def onnx_inputs(session: Any, X: Any) -> dict[str, NDArray[Any]]:
     >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 20, "smokes": [False, True, True, True] * 20})
     >>> model = SteeredClassifier("logistic", random_state=0).fit(X, [0, 0, 1, 1] * 20)
     >>> session = onnxruntime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
-    >>> session.run(["label"], onnx_inputs(session, X[:4]))[0]
-    array([0, 0, 1, 1])
+    >>> session.run(["label"], onnx_inputs(session, X[:4]))[0].tolist()
+    [0, 0, 1, 1]
     """
     columns = json.loads(session.get_modelmeta().custom_metadata_map["columns"])
     if not columns:

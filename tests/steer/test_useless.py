@@ -140,7 +140,16 @@ class TestBeforehand:
         assert caught.value.code == "improbable"
         dialog.check_accept(anyway=True)
 
-    @pytest.mark.parametrize("text", ["recall >= 99%", "fn <= 1%, fp <= 1%", "precision >= 99%"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "recall >= 99%",
+            "fn <= 1%, fp <= 1%",
+            "precision >= 99%",
+            "recall >= 40%, fp <= 1%",
+            "fn <= 30%, fp <= 2%",
+        ],
+    )
     @pytest.mark.parametrize("gap", [0.0, 0.5])
     def test_no_limit_that_allows_everything_is_suggested(self, text, gap):
         dialog = Dialog(Judge(), *judged(200, 200, 0, gap, 3), duplicates="independent")

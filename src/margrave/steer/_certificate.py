@@ -376,8 +376,8 @@ class Certificate:
             label, n = name_class(classes[c]), int(counts[c].sum())
             reason = f"it predicts {label} for {counts[c, c] or 'none'} of {n:,} samples of {label}"
             for cell in () if self.expected is None else self.expected.cells:
-                if cell.true == cell.predicted == classes[c] and cell.excludes(counts[c, c] / n):
-                    reason += f" (expected {cell.rate or 0.0:.0%})"
+                if cell.true == cell.predicted == classes[c] and cell.rate is not None:
+                    reason += f" (expected {cell.rate:.0%})"
             if not missed:
                 wrong, others = int(counts[:, c].sum() - counts[c, c]), int(counts.sum()) - n
                 reason += f", and for {wrong:,} of {others:,} others"

@@ -38,7 +38,7 @@ autosummary_ignore_module_all = False
 # Members come from the class template, which leaves out what scikit-learn adds to every class.
 numpydoc_show_class_members = False
 
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 # What a button copies has no prompts and no output.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

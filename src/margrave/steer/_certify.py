@@ -373,7 +373,7 @@ class Prospect:
         delta : float
             The error probability that the certificate may use.
         anyway : bool
-            Whether an improbable certificate is no error.
+            Whether to go on if a useful model is probably not certified.
 
         Raises
         ------

@@ -200,7 +200,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     `fit` has no ledger: it does not know the certificates of other fits on the same samples. The
     best of several fits, such as those of ten seeds, breaks its guarantee more often than the
-    confidence says. To make several attempts, use a :class:`Dialog` with a :class:`Ledger`.
+    confidence says. To make several attempts, use a :class:`Dialog` with a :class:`Ledger`. Unlike
+    :meth:`Dialog.accept`, `fit` goes on if a useful model is probably not certified.
 
     Parameters
     ----------
